@@ -1,94 +1,140 @@
 // C = A · B of floats on a GPU's plain cores, as fast as it gets: block_tiled_vectorized, and
 //
-// - there are two tiles of each matrix in threadgroup memory, and while the threads multiply one, copies of the next are under way,
-//   so one barrier per tile is enough;
-// - a simdgroup has 64 × 64 elements of C, and a thread 8 × 16 of them: rows 8 apart, so that the vectors which a simdgroup reads
-//   from threadgroup memory lie in different banks, and columns in vectors. (A quarter of that in best_float_tiles_small, for
-//   products whose large tiles would leave much of a GPU idle.)
+// - there are two tiles of each matrix in threadgroup memory, and while the threads multiply one, the next is on its way to their
+//   registers, so one barrier per tile is enough;
+// - a simdgroup has 64 × 64 elements of C, and a thread 8 × 16 of them, in vectors of 4 rows and 4 columns, so what a simdgroup
+//   reads from threadgroup memory at a time lies in different banks. (Half of that in best_float_tiles_small, for products whose
+//   large tiles would leave much of a GPU idle.)
+// - A's tile is stored by columns. A register bank delivers one operand per cycle, so of a multiply-add's three operands one must be
+//   the one before's and two must lie in different banks, which are the registers with even and with odd numbers. Vectors along the
+//   rows make a value's bank depend on its row only, as a sum's can. With vectors along k it would change from each k to the next,
+//   and half of the multiply-adds would take two cycles.
 //
-// Elements are added in the order of k, as in all steps before.
+// Elements are added in the order of k, as in all steps before, within parts of K of `depth` elements: where C has few tiles, several
+// threadgroups share one and have a part of K each. They write matrices of their own, which best_float_sum adds.
 //
-// size: M, N, K. A: M × K, B: K × N, C: M × N. batches: by how many elements the next product's A and B lie behind. Grid: N / 128 ×
-// M / 128 × products threadgroups, rounded up, of 128 threads; best_float_tiles_small: N / 64 × M / 64 of 128.
+// size: M, N, K, depth, a multiple of 8. A: M × K, B: K × N, C: M × N per part, the parts of a product behind each other. batches: by
+// how many elements the next product's A and B lie behind. one: 1. Grid: N / 128 × M / 128 × (products · K / depth) threadgroups,
+// rounded up, of 128 threads; best_float_tiles_small: N / 64 × M / 64 … of 64.
 #include <metal_stdlib>
 #include <smelt/tensor>
 using namespace metal;
 using namespace smelt;
 
-constant constexpr int BK = 16;
-constant constexpr int LANES_DOWN = 8, LANES_ACROSS = 4; // of a simdgroup, which has WM x WN elements of C
-constant constexpr int A_WIDTH = BK + 4;                 // of a row of A's tile: eight rows meet different banks
+constant constexpr int BK = 8;
 
-template <int BM, int BN, int WM, int WN, bool Whole>
-static void multiply(device const float *a, device const float *b, device float *c, int3 size, int2 group, int index,
-                     threadgroup float *a_memory, threadgroup float *b_memory) {
-    constexpr int TM = WM / LANES_DOWN, TN = WN / LANES_ACROSS, threads = BM / WM * (BN / WN) * 32;
-    const auto A = layout_tensor(a, row_major(size.x, size.z));
-    const auto B = layout_tensor(b, row_major(size.z, size.y));
-    const auto C = layout_tensor(c, row_major(size.x, size.y));
-    const int simdgroup = index / 32, lane = index % 32;
-    const int row = simdgroup / (BN / WN) * WM + lane / LANES_ACROSS, column = simdgroup % (BN / WN) * WN + lane % LANES_ACROSS * 4;
-    const auto copy = [&](int block) {
-        const auto a_tile = layout_tensor(a_memory + block % 2 * (BM * A_WIDTH), Layout<BM, BK, A_WIDTH, 1>());
-        const auto b_tile = layout_tensor(b_memory + block % 2 * (BK * BN), row_major<BK, BN>());
-        if (Whole) {
-            copy_async<threads * 4 / BK, BK / 4>(a_tile.template vectorize<4>(), A.template tile<BM, BK>(group.y, block).template vectorize<4>(), index);
-            copy_async<threads * 4 / BN, BN / 4>(b_tile.template vectorize<4>(), B.template tile<BK, BN>(block, group.x).template vectorize<4>(), index);
-        } else {
-            copy_async<threads / BK, BK>(a_tile, A.masked().template tile<BM, BK>(group.y, block), index);
-            copy_async<threads / BN, BN>(b_tile, B.masked().template tile<BK, BN>(block, group.x), index);
-        }
-    };
-    LocalTensor<float, TM, TN> sums;
-    sums.fill(0);
-    if (size.z > 0) copy(0);
-    for (int block = 0; block * BK < size.z; block++) {
-        copy_async_wait_all();
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        if ((block + 1) * BK < size.z) copy(block + 1);
-        threadgroup const float *a_tile = a_memory + block % 2 * (BM * A_WIDTH) + row * A_WIDTH;
-        threadgroup const float *b_tile = b_memory + block % 2 * (BK * BN) + column;
-        SMELT_UNROLL for (int k = 0; k < BK; k += 4) {
-            float4 a_part[TM];
-            SMELT_UNROLL for (int i = 0; i < TM; i++) a_part[i] = *(threadgroup const float4 *)(a_tile + i * LANES_DOWN * A_WIDTH + k);
-            SMELT_UNROLL for (int e = 0; e < 4; e++) {
-                float4 b_part[TN / 4];
-                SMELT_UNROLL for (int j = 0; j < TN / 4; j++)
-                    b_part[j] = *(threadgroup const float4 *)(b_tile + (k + e) * BN + j * LANES_ACROSS * 4);
-                SMELT_UNROLL for (int i = 0; i < TM; i++)
-                    SMELT_UNROLL for (int j = 0; j < TN; j++) sums(i, j) = fma(a_part[i][e], b_part[j / 4][j % 4], sums(i, j));
+// Vectors of 4 of a tile of `Rows` × `Columns`, whose first element is (row, column) of a matrix: one in a thread's part is
+// `threads` behind the one before. Elements outside of the matrix are 0.
+template <int Rows, int Columns, int threads, bool Whole> struct Part {
+    static constant constexpr int count = Rows * Columns / 4 / threads;
+    float4 values[count];
+    static int row(int index, int v) { return (index + v * threads) / (Columns / 4); }
+    static int column(int index) { return index % (Columns / 4) * 4; }
+    void load(device const float *matrix, int2 size, int2 first, int index) {
+        SMELT_UNROLL for (int v = 0; v < count; v++) {
+            const int r = first.x + row(index, v), c = first.y + column(index);
+            device const float *from = matrix + long(r) * size.y + c;
+            if (Whole) {
+                values[v] = *(device const float4 *)from;
+            } else {
+                SMELT_UNROLL for (int e = 0; e < 4; e++) values[v][e] = r < size.x && c + e < size.y ? from[e] : 0;
             }
         }
     }
+};
+
+template <int BM, int BN, int WM, int WN, bool Whole>
+static void multiply(device const float *a, device const float *b, device float *c, int4 size, float one, int3 group, int index,
+                     threadgroup float *a_memory, threadgroup float *b_memory) {
+    constexpr int TM = WM / 8, TN = WN / 4, threads = BM / WM * (BN / WN) * 32, pitch = BM + 4;
+    const int simdgroup = index / 32, lane = index % 32;
+    const int row = simdgroup / (BN / WN) * WM + lane / 4 * 4, column = simdgroup % (BN / WN) * WN + lane % 4 * 4;
+    Part<BM, BK, threads, Whole> a_next;
+    Part<BK, BN, threads, Whole> b_next;
+    const auto load = [&](int block) {
+        a_next.load(a, size.xz, int2(group.y * BM, block * BK), index);
+        b_next.load(b, size.zy, int2(block * BK, group.x * BN), index);
+    };
+    const auto store = [&](int block) {
+        threadgroup float *a_tile = a_memory + block % 2 * (BK * pitch), *b_tile = b_memory + block % 2 * (BK * BN);
+        SMELT_UNROLL for (int v = 0; v < a_next.count; v++)
+            SMELT_UNROLL for (int e = 0; e < 4; e++)
+                a_tile[(a_next.column(index) + e) * pitch + a_next.row(index, v)] = a_next.values[v][e];
+        SMELT_UNROLL for (int v = 0; v < b_next.count; v++)
+            *(threadgroup float4 *)(b_tile + b_next.row(index, v) * BN + b_next.column(index)) = b_next.values[v];
+    };
+    LocalTensor<float, TM, TN> sums;
+    sums.fill(0);
+    const int first = group.z * size.w / BK, blocks = (min(group.z * size.w + size.w, size.z) + BK - 1) / BK;
+    if (first < blocks) {
+        load(first);
+        store(first);
+    }
+    for (int block = first; block < blocks; block++) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (block + 1 < blocks) load(block + 1);
+        threadgroup const float *a_tile = a_memory + block % 2 * (BK * pitch) + row, *b_tile = b_memory + block % 2 * (BK * BN) + column;
+        SMELT_UNROLL for (int k = 0; k < BK; k++) {
+            float4 a_part[TM / 4], b_part[TN / 4];
+            SMELT_UNROLL for (int i = 0; i < TM / 4; i++) a_part[i] = *(threadgroup const float4 *)(a_tile + k * pitch + i * 32);
+            SMELT_UNROLL for (int j = 0; j < TN / 4; j++) b_part[j] = *(threadgroup const float4 *)(b_tile + k * BN + j * 16);
+            SMELT_UNROLL for (int j = 0; j < TN; j++)
+                SMELT_UNROLL for (int i = 0; i < TM; i++) sums(i, j) = fma(a_part[i / 4][i % 4], b_part[j / 4][j % 4], sums(i, j));
+        }
+        if (block + 1 < blocks) store(block + 1);
+    }
     SMELT_UNROLL for (int i = 0; i < TM; i++)
         SMELT_UNROLL for (int j = 0; j < TN; j += 4) {
-            const int at = group.y * BM + row + i * LANES_DOWN, from = group.x * BN + column + j * LANES_ACROSS;
+            const int at = group.y * BM + row + i / 4 * 32 + i % 4, from = group.x * BN + column + j * 4;
+            device float *to = c + long(at) * size.y + from;
+            // A sum that is stored as it is would have to lie in the register of its place in the vector.
+            const float4 vector = one * float4(sums(i, j), sums(i, j + 1), sums(i, j + 2), sums(i, j + 3));
             if (Whole) {
-                *(device float4 *)&C(at, from) = float4(sums(i, j), sums(i, j + 1), sums(i, j + 2), sums(i, j + 3));
+                *(device float4 *)to = vector;
             } else {
-                SMELT_UNROLL for (int e = 0; e < 4; e++) C.masked().store(at, from + e, sums(i, j + e));
+                SMELT_UNROLL for (int e = 0; e < 4; e++) if (at < size.x && from + e < size.y) to[e] = vector[e];
             }
         }
 }
 
 template <int BM, int BN, int WM, int WN>
 kernel void best_tiles(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *c [[buffer(2)]],
-                       constant int3 &size [[buffer(3)]], constant long2 &batches [[buffer(4)]],
+                       constant int4 &size [[buffer(3)]], constant long2 &batches [[buffer(4)]], constant float &one [[buffer(5)]],
                        uint3 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
-    threadgroup float4 a_memory[2 * BM * A_WIDTH / 4], b_memory[2 * BK * BN / 4];
-    const int2 at = int2(group.xy);
-    a += group.z * batches.x;
-    b += group.z * batches.y;
+    threadgroup float4 a_memory[2 * BK * (BM + 4) / 4], b_memory[2 * BK * BN / 4];
+    const uint parts = max((size.z + size.w - 1) / size.w, 1);
+    const int3 at = int3(group.x, group.y, group.z % parts);
+    a += group.z / parts * batches.x;
+    b += group.z / parts * batches.y;
     c += group.z * (long(size.x) * size.y);
     // Rows of A, B and C begin at multiples of 16 bytes, and the tile of C is a whole one.
     if (size.z % BK == 0 && size.y % 4 == 0 && at.y * BM + BM <= size.x && at.x * BN + BN <= size.y)
-        multiply<BM, BN, WM, WN, true>(a, b, c, size, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
+        multiply<BM, BN, WM, WN, true>(a, b, c, size, one, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
     else
-        multiply<BM, BN, WM, WN, false>(a, b, c, size, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
+        multiply<BM, BN, WM, WN, false>(a, b, c, size, one, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
 }
 
 #define INSTANTIATE(name, BM, BN, WM, WN)                                                                                    \
     template [[host_name(name)]] kernel void best_tiles<BM, BN, WM, WN>(device const float *, device const float *, device float *, \
-                                                                        constant int3 &, constant long2 &, uint3, uint);
+                                                                        constant int4 &, constant long2 &, constant float &, uint3, uint);
 INSTANTIATE("best_float_tiles", 128, 128, 64, 64)
-INSTANTIATE("best_float_tiles_small", 64, 64, 32, 32)
+INSTANTIATE("best_float_tiles_small", 64, 64, 64, 32)
+
+// C = the sums of the parts of each product: parts × count elements per product. A thread adds 4 elements. Grid: count / 4 × products.
+kernel void best_float_sum(device const float *parts [[buffer(0)]], device float *c [[buffer(1)]], constant long2 &size [[buffer(2)]],
+                           uint2 at [[thread_position_in_grid]]) {
+    const long count = size.x, first = long(at.x) * 4;
+    parts += at.y * size.y * count;
+    c += at.y * count;
+    if (count % 4 == 0) {
+        float4 sum = 0;
+        for (long part = 0; part < size.y; part++) sum += *(device const float4 *)(parts + part * count + first);
+        *(device float4 *)(c + first) = sum;
+        return;
+    }
+    for (long e = first; e < min(first + 4, count); e++) {
+        float sum = 0;
+        for (long part = 0; part < size.y; part++) sum += parts[part * count + e];
+        c[e] = sum;
+    }
+}

@@ -28,8 +28,13 @@ static const struct algorithm best_tiles = {"best", kernel_text_best_tiles, 128,
                                             false,  SMELT_MATH_SAFE};
 /* … in smaller parts where large ones would leave multiprocessors idle. */
 #define FEW_TILES 256
-static const struct algorithm best_tiles_small = {"best", kernel_text_best_tiles, 64, 64, 128,
+static const struct algorithm best_tiles_small = {"best", kernel_text_best_tiles, 64, 64, 64,
                                                   false,  SMELT_MATH_SAFE};
+/* … and where these are too few as well, several threadgroups share a tile of C: each has a part of K, of so
+   many elements or more. So many threadgroups fill a large GPU. */
+#define TILE_DEPTH 8 /* BK of best_tiles.metal */
+#define LEAST_PART 256
+#define MANY_GROUPS 1024
 /* On CPUs a tile packs its operands for itself, so large ones pay where every thread has several. */
 static const struct algorithm best_large = {"best", kernel_text_best, 512, 256, 32, false, SMELT_MATH_SAFE};
 #define ALGORITHMS ((int)(sizeof algorithms / sizeof *algorithms))
@@ -46,6 +51,7 @@ static const char *type_name(smelt_dtype dtype) {
 struct sizes {
     int64_t m, n, k, products;
     int64_t a_batch, b_batch; /* elements from one product's operand to the next's; 0: it is the same */
+    int64_t parts;            /* of K, each summed by threadgroups of its own */
 };
 
 static bool is_on_gpu(const struct matmul_desc *desc) {
@@ -67,7 +73,7 @@ static bool fits(const struct matmul_desc *desc, bool best, struct sizes *sizes)
     if (!shipped_is_float(desc->a, a.ndim) || dtype != smelt_array_dtype(desc->b) ||
         dtype != smelt_array_dtype(desc->c))
         return false;
-    *sizes = (struct sizes){c.size[c.ndim - 2], c.size[c.ndim - 1], a.size[a.ndim - 1], matrices(c), 0, 0};
+    *sizes = (struct sizes){c.size[c.ndim - 2], c.size[c.ndim - 1], a.size[a.ndim - 1], matrices(c), 0, 0, 1};
     if (a.ndim > 2) sizes->a_batch = sizes->m * sizes->k;
     if (b.ndim > 2) sizes->b_batch = sizes->k * sizes->n;
     return a.size[a.ndim - 2] == sizes->m && b.size[b.ndim - 2] == sizes->k &&
@@ -85,7 +91,7 @@ static void set_grid(const struct algorithm *algorithm, const struct sizes *size
     if (algorithm->rows) {
         dispatch->groups[0] = pieces(columns, algorithm->columns);
         dispatch->groups[1] = pieces(rows, algorithm->rows);
-        dispatch->groups[2] = sizes->products;
+        dispatch->groups[2] = sizes->products * sizes->parts;
         dispatch->threadgroup[0] = algorithm->threads;
         return;
     }
@@ -96,8 +102,22 @@ static void set_grid(const struct algorithm *algorithm, const struct sizes *size
     dispatch->threadgroup[1] = y < 8 ? y : 8;
 }
 
+/* The elements of K that one of `parts` has: a multiple of a tile's depth. */
+static int64_t part_depth(const struct sizes *sizes, int64_t parts) {
+    return sizes->k ? pieces(pieces(sizes->k, parts), TILE_DEPTH) * TILE_DEPTH : TILE_DEPTH;
+}
+
+/* Into how many parts K is divided so that small tiles of C occupy a GPU. */
+static int64_t parts_of(const struct sizes *sizes) {
+    int64_t groups = pieces(sizes->m, best_tiles_small.rows) * pieces(sizes->n, best_tiles_small.columns) *
+                     sizes->products;
+    int64_t wanted = MANY_GROUPS / groups, most = sizes->k / LEAST_PART;
+    int64_t parts = wanted < most ? wanted : most;
+    return parts > 1 ? pieces(sizes->k, part_depth(sizes, parts)) : 1;
+}
+
 /* The form of `best` for floats on the device, as the end of its name. */
-static const char *choose_best(const struct matmul_desc *desc, const struct sizes *sizes,
+static const char *choose_best(const struct matmul_desc *desc, struct sizes *sizes,
                                const struct algorithm **algorithm) {
     const char *device = desc->device ? desc->device : "cpu";
     if (strcmp((*algorithm)->name, "best") != 0 || smelt_array_dtype(desc->a) != SMELT_FLOAT32) return "";
@@ -105,6 +125,7 @@ static const char *choose_best(const struct matmul_desc *desc, const struct size
         int64_t tiles = pieces(sizes->m, best_tiles.rows) * pieces(sizes->n, best_tiles.columns);
         bool few = tiles < FEW_TILES && tiles * sizes->products < FEW_TILES;
         *algorithm = few ? &best_tiles_small : &best_tiles;
+        if (few) sizes->parts = parts_of(sizes);
         return few ? "_tiles_small" : "_tiles";
     }
     int64_t tiles = pieces(sizes->m, best_large.rows) * pieces(sizes->n, best_large.columns);
@@ -160,6 +181,7 @@ static smelt_status run(const struct matmul_desc *desc, const struct algorithm *
                         struct sizes *sizes, int32_t rows[2]) {
     int32_t size[4] = {(int32_t)sizes->m, (int32_t)sizes->n, (int32_t)sizes->k, 0};
     int64_t batches[2] = {sizes->a_batch, sizes->b_batch};
+    float one = 1;
     char name[64];
     snprintf(name, sizeof name, "%s_%s%s", algorithm->name, type_name(smelt_array_dtype(desc->a)), form);
     smelt_function *function;
@@ -177,10 +199,41 @@ static smelt_status run(const struct matmul_desc *desc, const struct algorithm *
         dispatch.buffers[4] = (smelt_buffer){.bytes = rows, .size = 2 * sizeof *rows};
         dispatch.buffers[5] = batch;
     } else if (algorithm->text == kernel_text_best_tiles) {
+        size[3] = (int32_t)part_depth(sizes, sizes->parts);
         dispatch.buffers[4] = batch;
+        dispatch.buffers[5] = (smelt_buffer){.bytes = &one, .size = sizeof one};
     }
     set_grid(algorithm, sizes, &dispatch);
     return smelt_function_run(function, &dispatch);
+}
+
+/* C = the sums of `parts` matrices per product. */
+static smelt_status add_parts(const struct matmul_desc *desc, const struct sizes *sizes, smelt_array *parts) {
+    int64_t size[2] = {sizes->m * sizes->n, sizes->parts};
+    smelt_function *function;
+    smelt_status status = shipped_entry(kernel_text_best_tiles, "best_float_sum", SMELT_MATH_SAFE, &function);
+    if (status != SMELT_OK) return status;
+    return smelt_function_run(
+        function, &(smelt_dispatch_desc){
+                      .buffers = {{.array = parts}, {.array = desc->c}, {.bytes = size, .size = sizeof size}},
+                      .grid = {pieces(size[0], 4), sizes->products},
+                      .threadgroup = {128, 1},
+                      .device = desc->device,
+                      .stream = desc->stream});
+}
+
+/* run() with K in parts. */
+static smelt_status run_parts(const struct matmul_desc *desc, const struct algorithm *algorithm,
+                              const char *form, struct sizes *sizes) {
+    struct matmul_desc own = *desc;
+    smelt_status status = smelt_array_create_on(
+        desc->device, SMELT_FLOAT32,
+        (smelt_shape){.ndim = 3, .size = {sizes->products * sizes->parts, sizes->m, sizes->n}}, &own.c);
+    if (status != SMELT_OK) return status;
+    status = run(&own, algorithm, form, sizes, NULL);
+    if (status == SMELT_OK) status = add_parts(desc, sizes, own.c);
+    smelt_array_release(own.c);
+    return status;
 }
 
 smelt_status matmul_run(const struct matmul_desc *desc) {
@@ -194,6 +247,7 @@ smelt_status matmul_run(const struct matmul_desc *desc) {
         return SMELT_ERROR_LIMIT;
     if (!sizes.m || !sizes.n || !sizes.products) return SMELT_OK;
     const char *form = choose_best(desc, &sizes, &algorithm);
+    if (sizes.parts > 1) return run_parts(desc, algorithm, form, &sizes);
     struct matmul_desc own = *desc;
     int32_t rows[2] = {(int32_t)sizes.k, (int32_t)sizes.n};
     smelt_status status = SMELT_OK;

@@ -147,6 +147,7 @@ static smelt_status run_algorithm(const struct product *p, const char *name) {
 /* Smaller products leave most of a GPU idle if tiles are as large as those of kernels/matmul. */
 #define LEAST_SIDE 32
 #define LEAST_ELEMENTS (512 * 512)
+#define LEAST_MULTIPLY_ADDS (1 << 24) /* of floats, whose small tiles may share the depth */
 
 /* Whether an operand has a matrix for each product, or one for all. */
 static bool has_all_or_one(const struct product *p, const smelt_array *array) {
@@ -163,7 +164,9 @@ static const char *choose_on_gpu(const struct product *p) {
     if (!has_all_or_one(p, x) || !has_all_or_one(p, y)) return NULL;
     if (rows > INT32_MAX || columns > INT32_MAX || p->depth > INT32_MAX) return NULL;
     for (int i = 0; i < p->batch; i++) elements *= p->shape.size[i];
-    if (rows < LEAST_SIDE || columns < LEAST_SIDE || elements < LEAST_ELEMENTS) return NULL;
+    if (rows < LEAST_SIDE || columns < LEAST_SIDE) return NULL;
+    if (p->dtype == SMELT_FLOAT32 && elements >= LEAST_MULTIPLY_ADDS / p->depth) return "best";
+    if (elements < LEAST_ELEMENTS) return NULL;
     if (p->dtype == SMELT_FLOAT32) return "best";
     if (p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return NULL;
     if (program_has_warpgroups(p->call->device)) return "best";
