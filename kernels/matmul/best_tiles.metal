@@ -14,7 +14,7 @@
 // threadgroups share one and have a part of K each. They write matrices of their own, which best_float_sum adds.
 //
 // size: M, N, K, depth, a multiple of 8. A: M × K, B: K × N, C: M × N per part, the parts of a product behind each other. batches: by
-// how many elements the next product's A and B lie behind. one: 1. Grid: N / 128 × M / 128 × (products · K / depth) threadgroups,
+// how many elements the next product's A and B lie behind. Grid: N / 128 × M / 128 × (products · K / depth) threadgroups,
 // rounded up, of 128 threads; best_float_tiles_small: N / 64 × M / 64 … of 64.
 #include <metal_stdlib>
 #include <smelt/tensor>
@@ -23,56 +23,68 @@ using namespace smelt;
 
 constant constexpr int BK = 8;
 
-// Vectors of 4 of a tile of `Rows` × `Columns`, whose first element is (row, column) of a matrix: one in a thread's part is
-// `threads` behind the one before. Elements outside of the matrix are 0.
+// A thread's vectors of 4 of tiles of `Rows` × `Columns` of a matrix, one tile after the other in one direction. `Whole`: no tile
+// reaches over an edge; elsewhere, elements outside of the matrix are 0.
 template <int Rows, int Columns, int threads, bool Whole> struct Part {
-    static constant constexpr int count = Rows * Columns / 4 / threads;
+    static constant constexpr int rows_between = threads / (Columns / 4), count = Rows / rows_between;
+    device const float *from;
+    int row, column; // of the first vector in a tile
+    int2 left;       // rows and columns of the matrix from there on
     float4 values[count];
-    static int row(int index, int v) { return (index + v * threads) / (Columns / 4); }
-    static int column(int index) { return index % (Columns / 4) * 4; }
-    void load(device const float *matrix, int2 size, int2 first, int index) {
+    Part(device const float *matrix, int2 size, int2 first, int index) : row(index / (Columns / 4)), column(index % (Columns / 4) * 4) {
+        from = matrix + long(first.x + row) * size.y + first.y + column;
+        left = size - first - int2(row, column);
+    }
+    void load(int stride) {
         SMELT_UNROLL for (int v = 0; v < count; v++) {
-            const int r = first.x + row(index, v), c = first.y + column(index);
-            device const float *from = matrix + long(r) * size.y + c;
+            device const float *vector = from + long(v * rows_between) * stride;
             if (Whole) {
-                values[v] = *(device const float4 *)from;
+                values[v] = *(device const float4 *)vector;
             } else {
-                SMELT_UNROLL for (int e = 0; e < 4; e++) values[v][e] = r < size.x && c + e < size.y ? from[e] : 0;
+                SMELT_UNROLL for (int e = 0; e < 4; e++) values[v][e] = v * rows_between < left.x && e < left.y ? vector[e] : 0;
             }
         }
+    }
+    void advance(int rows, int columns, int stride) {
+        from += long(rows) * stride + columns;
+        left -= int2(rows, columns);
     }
 };
 
 template <int BM, int BN, int WM, int WN, bool Whole>
-static void multiply(device const float *a, device const float *b, device float *c, int4 size, float one, int3 group, int index,
+static void multiply(device const float *a, device const float *b, device float *c, int4 size, int3 group, int index,
                      threadgroup float *a_memory, threadgroup float *b_memory) {
     constexpr int TM = WM / 8, TN = WN / 4, threads = BM / WM * (BN / WN) * 32, pitch = BM + 4;
     const int simdgroup = index / 32, lane = index % 32;
     const int row = simdgroup / (BN / WN) * WM + lane / 4 * 4, column = simdgroup % (BN / WN) * WN + lane % 4 * 4;
-    Part<BM, BK, threads, Whole> a_next;
-    Part<BK, BN, threads, Whole> b_next;
-    const auto load = [&](int block) {
-        a_next.load(a, size.xz, int2(group.y * BM, block * BK), index);
-        b_next.load(b, size.zy, int2(block * BK, group.x * BN), index);
+    const int from = group.z * size.w, blocks = (min(size.w, size.z - from) + BK - 1) / BK;
+    Part<BM, BK, threads, Whole> a_next(a, size.xz, int2(group.y * BM, from), index);
+    Part<BK, BN, threads, Whole> b_next(b, size.zy, int2(from, group.x * BN), index);
+    // After the last block that one again, into the other tile: with loads and stores under a condition, the loads would begin where
+    // the stores are.
+    const auto load = [&](bool more) {
+        a_next.load(size.z);
+        b_next.load(size.y);
+        a_next.advance(0, more ? BK : 0, size.z);
+        b_next.advance(more ? BK : 0, 0, size.y);
     };
     const auto store = [&](int block) {
         threadgroup float *a_tile = a_memory + block % 2 * (BK * pitch), *b_tile = b_memory + block % 2 * (BK * BN);
         SMELT_UNROLL for (int v = 0; v < a_next.count; v++)
             SMELT_UNROLL for (int e = 0; e < 4; e++)
-                a_tile[(a_next.column(index) + e) * pitch + a_next.row(index, v)] = a_next.values[v][e];
+                a_tile[(a_next.column + e) * pitch + a_next.row + v * a_next.rows_between] = a_next.values[v][e];
         SMELT_UNROLL for (int v = 0; v < b_next.count; v++)
-            *(threadgroup float4 *)(b_tile + b_next.row(index, v) * BN + b_next.column(index)) = b_next.values[v];
+            *(threadgroup float4 *)(b_tile + (b_next.row + v * b_next.rows_between) * BN + b_next.column) = b_next.values[v];
     };
     LocalTensor<float, TM, TN> sums;
     sums.fill(0);
-    const int first = group.z * size.w / BK, blocks = (min(group.z * size.w + size.w, size.z) + BK - 1) / BK;
-    if (first < blocks) {
-        load(first);
-        store(first);
+    if (blocks > 0) {
+        load(blocks > 1);
+        store(0);
     }
-    for (int block = first; block < blocks; block++) {
+    for (int block = 0; block < blocks; block++) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (block + 1 < blocks) load(block + 1);
+        load(block + 2 < blocks);
         threadgroup const float *a_tile = a_memory + block % 2 * (BK * pitch) + row, *b_tile = b_memory + block % 2 * (BK * BN) + column;
         SMELT_UNROLL for (int k = 0; k < BK; k++) {
             float4 a_part[TM / 4], b_part[TN / 4];
@@ -81,25 +93,21 @@ static void multiply(device const float *a, device const float *b, device float 
             SMELT_UNROLL for (int j = 0; j < TN; j++)
                 SMELT_UNROLL for (int i = 0; i < TM; i++) sums(i, j) = fma(a_part[i / 4][i % 4], b_part[j / 4][j % 4], sums(i, j));
         }
-        if (block + 1 < blocks) store(block + 1);
+        store(block + 1);
     }
     SMELT_UNROLL for (int i = 0; i < TM; i++)
         SMELT_UNROLL for (int j = 0; j < TN; j += 4) {
             const int at = group.y * BM + row + i / 4 * 32 + i % 4, from = group.x * BN + column + j * 4;
-            device float *to = c + long(at) * size.y + from;
-            // A sum that is stored as it is would have to lie in the register of its place in the vector.
-            const float4 vector = one * float4(sums(i, j), sums(i, j + 1), sums(i, j + 2), sums(i, j + 3));
-            if (Whole) {
-                *(device float4 *)to = vector;
-            } else {
-                SMELT_UNROLL for (int e = 0; e < 4; e++) if (at < size.x && from + e < size.y) to[e] = vector[e];
-            }
+            volatile device float *to = c + long(at) * size.y + from;
+            // One by one: for vectors, sums would have to lie in registers in this order. (Volatile: so that they are not joined.)
+            SMELT_UNROLL for (int e = 0; e < 4; e++)
+                if (Whole || (at < size.x && from + e < size.y)) to[e] = sums(i, j + e);
         }
 }
 
 template <int BM, int BN, int WM, int WN>
 kernel void best_tiles(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *c [[buffer(2)]],
-                       constant int4 &size [[buffer(3)]], constant long2 &batches [[buffer(4)]], constant float &one [[buffer(5)]],
+                       constant int4 &size [[buffer(3)]], constant long2 &batches [[buffer(4)]],
                        uint3 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup float4 a_memory[2 * BK * (BM + 4) / 4], b_memory[2 * BK * BN / 4];
     const uint parts = max((size.z + size.w - 1) / size.w, 1);
@@ -109,14 +117,14 @@ kernel void best_tiles(device const float *a [[buffer(0)]], device const float *
     c += group.z * (long(size.x) * size.y);
     // Rows of A, B and C begin at multiples of 16 bytes, and the tile of C is a whole one.
     if (size.z % BK == 0 && size.y % 4 == 0 && at.y * BM + BM <= size.x && at.x * BN + BN <= size.y)
-        multiply<BM, BN, WM, WN, true>(a, b, c, size, one, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
+        multiply<BM, BN, WM, WN, true>(a, b, c, size, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
     else
-        multiply<BM, BN, WM, WN, false>(a, b, c, size, one, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
+        multiply<BM, BN, WM, WN, false>(a, b, c, size, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
 }
 
 #define INSTANTIATE(name, BM, BN, WM, WN)                                                                                    \
     template [[host_name(name)]] kernel void best_tiles<BM, BN, WM, WN>(device const float *, device const float *, device float *, \
-                                                                        constant int4 &, constant long2 &, constant float &, uint3, uint);
+                                                                        constant int4 &, constant long2 &, uint3, uint);
 INSTANTIATE("best_float_tiles", 128, 128, 64, 64)
 INSTANTIATE("best_float_tiles_small", 64, 64, 64, 32)
 

@@ -181,7 +181,6 @@ static smelt_status run(const struct matmul_desc *desc, const struct algorithm *
                         struct sizes *sizes, int32_t rows[2]) {
     int32_t size[4] = {(int32_t)sizes->m, (int32_t)sizes->n, (int32_t)sizes->k, 0};
     int64_t batches[2] = {sizes->a_batch, sizes->b_batch};
-    float one = 1;
     char name[64];
     snprintf(name, sizeof name, "%s_%s%s", algorithm->name, type_name(smelt_array_dtype(desc->a)), form);
     smelt_function *function;
@@ -201,7 +200,6 @@ static smelt_status run(const struct matmul_desc *desc, const struct algorithm *
     } else if (algorithm->text == kernel_text_best_tiles) {
         size[3] = (int32_t)part_depth(sizes, sizes->parts);
         dispatch.buffers[4] = batch;
-        dispatch.buffers[5] = (smelt_buffer){.bytes = &one, .size = sizeof one};
     }
     set_grid(algorithm, sizes, &dispatch);
     return smelt_function_run(function, &dispatch);

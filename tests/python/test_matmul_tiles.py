@@ -23,7 +23,7 @@ def test_products_of_two_pairs(name, tile, threads):
         parts = -(-k // depth)
         c = np.full((2, m, n), np.nan, np.float32)
         partial = np.full((2, parts, m, n), np.nan, np.float32)
-        kernel(a, b, partial, np.array([m, n, k, depth], np.int32).tobytes(), np.array([m * k, k * n], np.int64).tobytes(), 1.0,
+        kernel(a, b, partial, np.array([m, n, k, depth], np.int32).tobytes(), np.array([m * k, k * n], np.int64).tobytes(),
                groups=(-(-n // tile), -(-m // tile), 2 * parts), group_size=(threads, 1, 1))
         library.best_float_sum(partial, c, np.array([m * n, parts], np.int64).tobytes(), threads=(-(-m * n // 4), 2), group_size=(32, 1))
         np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=0, atol=2e-5 * k ** 0.5, err_msg=f"{m} x {n} x {k}")
