@@ -54,5 +54,6 @@ extern const char kernel_text_random[];
 extern const char kernel_text_tensor_core[];
 extern const char kernel_text_best[];
 extern const char kernel_text_best_tiles[];
+extern const char kernel_text_thin[];
 
 #endif

@@ -4,6 +4,7 @@
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/matmul/thin.h"
 #include "ops/map.h"
 #include "ops/product.h"
 
@@ -147,7 +148,7 @@ static smelt_status run_algorithm(const struct product *p, const char *name) {
 /* Smaller products leave most of a GPU idle if tiles are as large as those of kernels/matmul. */
 #define LEAST_SIDE 32
 #define LEAST_ELEMENTS (512 * 512)
-#define LEAST_MULTIPLY_ADDS (1 << 24) /* of floats, whose small tiles may share the depth */
+#define LEAST_MULTIPLY_ADDS (1 << 24) /* … unless there are so many */
 
 /* Whether an operand has a matrix for each product, or one for all. */
 static bool has_all_or_one(const struct product *p, const smelt_array *array) {
@@ -165,12 +166,88 @@ static const char *choose_on_gpu(const struct product *p) {
     if (rows > INT32_MAX || columns > INT32_MAX || p->depth > INT32_MAX) return NULL;
     for (int i = 0; i < p->batch; i++) elements *= p->shape.size[i];
     if (rows < LEAST_SIDE || columns < LEAST_SIDE) return NULL;
-    if (p->dtype == SMELT_FLOAT32 && elements >= LEAST_MULTIPLY_ADDS / p->depth) return "best";
-    if (elements < LEAST_ELEMENTS) return NULL;
+    if (elements < LEAST_ELEMENTS && elements < LEAST_MULTIPLY_ADDS / p->depth) return NULL;
     if (p->dtype == SMELT_FLOAT32) return "best";
     if (p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return NULL;
     if (program_has_warpgroups(p->call->device)) return "best";
     return p->batch ? NULL : "tensor_core";
+}
+
+/* ---- Few rows or columns on a GPU. */
+
+static int64_t rows_of(const struct product *p) {
+    return p->shape.size[p->batch];
+}
+
+static int64_t columns_of(const struct product *p) {
+    return p->shape.size[p->batch + 1];
+}
+
+static int64_t products_of(const struct product *p) {
+    int64_t products = 1;
+    for (int i = 0; i < p->batch; i++) products *= p->shape.size[i];
+    return products;
+}
+
+/* Whether matrices of `strides` lie one behind the other at one distance, which *stride becomes. */
+static bool is_even(const struct product *p, const int64_t *strides, int64_t *stride) {
+    int64_t next = 0;
+    bool known = false;
+    *stride = 0;
+    for (int i = p->batch - 1; i >= 0; i--) {
+        if (p->shape.size[i] == 1) continue;
+        if (known && strides[i] != next) return false;
+        if (!known) *stride = strides[i];
+        next = strides[i] * p->shape.size[i];
+        known = true;
+    }
+    return true;
+}
+
+/* Few rows: A · B. Few columns: (Bᵀ · Aᵀ)ᵀ. False: another way is faster, or strides are not of the kind. */
+static bool describe_thin(const struct product *p, struct thin_desc *thin) {
+    if (p->x->dtype != p->dtype || p->y->dtype != p->dtype || p->depth < 1) return false;
+    if (p->dtype != SMELT_FLOAT32 && p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return false;
+    int64_t m = rows_of(p), n = columns_of(p), x_row = p->x_strides[p->batch],
+            y_column = p->y_strides[p->batch + 1];
+    int64_t x_batch, y_batch, products = products_of(p);
+    if (!is_even(p, p->x_strides, &x_batch) || !is_even(p, p->y_strides, &y_batch)) return false;
+    /* The rows of all products are one matrix if B is the same. */
+    if (y_batch == 0 && products > 1 && x_batch == m * x_row) {
+        m *= products;
+        products = 1;
+        x_batch = 0;
+    }
+    bool x_by_rows = p->x_depth == 1 || p->depth == 1, y_by_columns = p->y_depth == 1 || p->depth == 1;
+    *thin = (struct thin_desc){.c = p->result, .k = p->depth, .products = products, .c_batch = m * n};
+    thin->device = p->call->device;
+    thin->stream = p->call->desc->stream;
+    if (m < THIN_ROWS && x_by_rows && (y_by_columns || y_column == 1)) {
+        thin->a = p->x, thin->m = m, thin->a_row = x_row, thin->a_batch = x_batch;
+        thin->b = p->y, thin->n = n, thin->b_line = y_by_columns ? y_column : p->y_depth,
+        thin->b_batch = y_batch;
+        thin->b_by_columns = y_by_columns;
+        thin->c_row = n, thin->c_column = 1;
+        return true;
+    }
+    if (n < THIN_ROWS && y_by_columns && (x_by_rows || x_row == 1)) {
+        thin->a = p->y, thin->m = n, thin->a_row = y_column, thin->a_batch = y_batch;
+        thin->b = p->x, thin->n = m, thin->b_line = x_by_rows ? x_row : p->x_depth, thin->b_batch = x_batch;
+        thin->b_by_columns = x_by_rows;
+        thin->c_row = 1, thin->c_column = n;
+        return true;
+    }
+    return false;
+}
+
+static smelt_status run_thin(const struct product *p, bool *done) {
+    struct thin_desc thin;
+    *done = describe_thin(p, &thin);
+    if (!*done) return SMELT_OK;
+    smelt_status status = thin_run(&thin);
+    /* Sizes past its limits. */
+    if (status == SMELT_ERROR_LIMIT) *done = false;
+    return *done ? status : SMELT_OK;
 }
 
 static smelt_status multiply(const struct product *p) {
@@ -188,6 +265,8 @@ static smelt_status multiply(const struct product *p) {
     if (!p->depth) return array_fill_on(p->result, call->desc->stream, 0);
     if (call->desc->algorithm) return run_algorithm(p, call->desc->algorithm);
     if (host && product_by_vendor(p)) return SMELT_OK;
+    if (!host) TRY(run_thin(p, &done));
+    if (done) return SMELT_OK;
     const char *name = host ? NULL : choose_on_gpu(p);
     if (name) return run_algorithm(p, name);
     if (host) TRY(product_by_tiles(p, &done));

@@ -1,0 +1,182 @@
+// C = A · B where A has few rows: each element of B is used a few times only, so what counts is to read B once, in loads of 16 bytes
+// of which many are under way.
+//
+// A: M × K; rows `strides.x` elements apart. thin_rows: the columns of B are contiguous, `strides.y` apart; a simdgroup multiplies
+// two of them by `Rows` rows of A. thin_columns: the rows of B are contiguous, `strides.y` apart; a thread has a vector's columns, and
+// the simdgroups of a threadgroup take turns at the rows.
+//
+// size: M, N, K, depth: a threadgroup takes `depth` elements of K. If that is less than K, the sums are parts, in float, of which
+// thin_sum adds those of each element: products × parts × M × N. strides: of A's rows, of B's columns or rows, of C's rows and of its
+// columns. batches: by how many elements the next product's A, B and C lie behind. Sums are floats.
+//
+// Threadgroups of 128. Grid: N / 8 (thin_rows) or N / (512 bytes) (thin_columns) × M / Rows × (products · parts), rounded up.
+#include <metal_stdlib>
+using namespace metal;
+#define UNROLL _Pragma("clang loop unroll(full)")
+
+constant constexpr int simdgroups = 4, columns_at_once = 2;
+// Rounds whose loads begin together: as many as the registers have room for.
+template <int Rows> constant constexpr int rounds_ahead = Rows == 1 ? 4 : Rows == 4 ? 2 : 1;
+
+// 16 bytes of a matrix.
+template <typename T> struct Line {
+    static constant constexpr int length = 16 / sizeof(T);
+    vec<T, 4> quads[length / 4];
+    Line() = default;
+    Line(device const T *from) {
+        const uint4 words = *(device const uint4 *)from;
+        if constexpr (sizeof(T) == 4) {
+            quads[0] = as_type<vec<T, 4>>(words);
+        } else {
+            quads[0] = as_type<vec<T, 4>>(words.xy);
+            quads[1] = as_type<vec<T, 4>>(words.zw);
+        }
+    }
+    float operator[](int e) const { return float(quads[e / 4][e % 4]); }
+};
+
+struct Where {
+    int m, n, first, last; // rows of A and columns of B from there on; of K
+    int part, parts;
+};
+
+static Where where(int4 size, uint3 group, int rows, int columns) {
+    Where at;
+    at.parts = max((size.z + size.w - 1) / size.w, 1);
+    at.part = int(group.z) % at.parts;
+    at.m = int(group.y) * rows;
+    at.n = int(group.x) * columns;
+    at.first = at.part * size.w;
+    at.last = min(at.first + size.w, size.z);
+    return at;
+}
+
+template <typename T>
+static void put(float sum, int m, int n, device T *c, device float *partial, int4 size, long4 strides, Where at, int product) {
+    if (m >= size.x || n >= size.y) return;
+    if (at.parts > 1)
+        partial[((long(product) * at.parts + at.part) * size.x + m) * size.y + n] = sum;
+    else
+        c[m * strides.z + n * strides.w] = T(sum);
+}
+
+template <typename T, int Rows>
+kernel void thin_rows(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device T *c [[buffer(2)]],
+                      device float *partial [[buffer(3)]], constant int4 &size [[buffer(4)]], constant long4 &strides [[buffer(5)]],
+                      constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]],
+                      uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    constexpr int V = Line<T>::length, step = 32 * V, ahead = rounds_ahead<Rows>;
+    Where at = where(size, group, Rows, simdgroups * columns_at_once);
+    const int product = int(group.z) / at.parts;
+    at.n += int(simdgroup) * columns_at_once;
+    if (at.n >= size.y) return;
+    device const T *rows[Rows], *columns[columns_at_once];
+    UNROLL for (int i = 0; i < Rows; i++) rows[i] = a + product * batches.x + min(at.m + i, size.x - 1) * strides.x;
+    UNROLL for (int j = 0; j < columns_at_once; j++) columns[j] = b + product * batches.y + min(at.n + j, size.y - 1) * strides.y;
+    float sums[Rows][columns_at_once];
+    UNROLL for (int i = 0; i < Rows; i++) UNROLL for (int j = 0; j < columns_at_once; j++) sums[i][j] = 0;
+    const auto add = [&](thread const Line<T> *lines, int k) {
+        UNROLL for (int i = 0; i < Rows; i++) {
+            const Line<T> row(rows[i] + k);
+            UNROLL for (int j = 0; j < columns_at_once; j++)
+                UNROLL for (int e = 0; e < V; e++) sums[i][j] = fma(row[e], lines[j][e], sums[i][j]);
+        }
+    };
+    int k = at.first + int(lane) * V;
+    for (; k + (ahead - 1) * step + V <= at.last; k += ahead * step) {
+        Line<T> lines[ahead][columns_at_once];
+        UNROLL for (int u = 0; u < ahead; u++)
+            UNROLL for (int j = 0; j < columns_at_once; j++) lines[u][j] = Line<T>(columns[j] + k + u * step);
+        UNROLL for (int u = 0; u < ahead; u++) add(lines[u], k + u * step);
+    }
+    for (; k + V <= at.last; k += step) {
+        Line<T> lines[columns_at_once];
+        UNROLL for (int j = 0; j < columns_at_once; j++) lines[j] = Line<T>(columns[j] + k);
+        add(lines, k);
+    }
+    for (int rest = at.first + (at.last - at.first) / V * V + int(lane); rest < at.last; rest += 32)
+        UNROLL for (int i = 0; i < Rows; i++)
+            UNROLL for (int j = 0; j < columns_at_once; j++) sums[i][j] = fma(float(rows[i][rest]), float(columns[j][rest]), sums[i][j]);
+    UNROLL for (int i = 0; i < Rows; i++)
+        UNROLL for (int j = 0; j < columns_at_once; j++) {
+            const float sum = simd_sum(sums[i][j]);
+            if (lane == 0) put(sum, at.m + i, at.n + j, c + product * batches.z, partial, size, strides, at, product);
+        }
+}
+
+template <typename T, int Rows>
+kernel void thin_columns(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device T *c [[buffer(2)]],
+                         device float *partial [[buffer(3)]], constant int4 &size [[buffer(4)]], constant long4 &strides [[buffer(5)]],
+                         constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]],
+                         uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    constexpr int V = Line<T>::length, width = 32 * V, ahead = 4;
+    threadgroup float others[simdgroups][width];
+    const Where at = where(size, group, Rows, width);
+    const int product = int(group.z) / at.parts, n = at.n + int(lane) * V;
+    const bool whole = n + V <= size.y;
+    device const T *rows[Rows];
+    UNROLL for (int i = 0; i < Rows; i++) rows[i] = a + product * batches.x + min(at.m + i, size.x - 1) * strides.x;
+    device const T *from = b + product * batches.y + n;
+    float sums[Rows][V];
+    UNROLL for (int i = 0; i < Rows; i++) UNROLL for (int e = 0; e < V; e++) sums[i][e] = 0;
+    int k = at.first + int(simdgroup);
+    if (whole) {
+        const auto add = [&](Line<T> line, int k) {
+            UNROLL for (int i = 0; i < Rows; i++) {
+                const float factor = float(rows[i][k]);
+                UNROLL for (int e = 0; e < V; e++) sums[i][e] = fma(factor, line[e], sums[i][e]);
+            }
+        };
+        for (; k + (ahead - 1) * simdgroups < at.last; k += ahead * simdgroups) {
+            Line<T> lines[ahead];
+            UNROLL for (int u = 0; u < ahead; u++) lines[u] = Line<T>(from + (k + u * simdgroups) * strides.y);
+            UNROLL for (int u = 0; u < ahead; u++) add(lines[u], k + u * simdgroups);
+        }
+        for (; k < at.last; k += simdgroups) add(Line<T>(from + k * strides.y), k);
+    } else if (n < size.y) {
+        for (; k < at.last; k += simdgroups)
+            UNROLL for (int e = 0; e < V; e++) {
+                const float element = n + e < size.y ? float(from[k * strides.y + e]) : 0;
+                UNROLL for (int i = 0; i < Rows; i++) sums[i][e] = fma(float(rows[i][k]), element, sums[i][e]);
+            }
+    }
+    UNROLL for (int i = 0; i < Rows; i++) {
+        UNROLL for (int e = 0; e < V; e++) others[simdgroup][e * 32 + lane] = sums[i][e];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (int at_column = int(simdgroup * 32 + lane); at_column < width; at_column += simdgroups * 32) {
+            float sum = 0;
+            UNROLL for (int s = 0; s < simdgroups; s++) sum += others[s][at_column % V * 32 + at_column / V];
+            put(sum, at.m + i, at.n + at_column, c + product * batches.z, partial, size, strides, at, product);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+// Grid: N × M × products.
+template <typename T>
+kernel void thin_sum(device const float *partial [[buffer(0)]], device T *c [[buffer(1)]], constant int4 &size [[buffer(2)]],
+                     constant long4 &strides [[buffer(3)]], constant long4 &batches [[buffer(4)]], uint3 at [[thread_position_in_grid]]) {
+    const int parts = (size.z + size.w - 1) / size.w;
+    const long count = long(size.x) * size.y;
+    device const float *from = partial + at.z * parts * count + long(at.y) * size.y + at.x;
+    float sum = 0;
+    for (int part = 0; part < parts; part++) sum += from[part * count];
+    c[at.z * batches.z + at.y * strides.z + at.x * strides.w] = T(sum);
+}
+
+#define INSTANTIATE(kind, T, Rows, suffix)                                                                                       \
+    template [[host_name("thin_" #kind "_" #T suffix)]] kernel void thin_##kind<T, Rows>(                                         \
+        device const T *, device const T *, device T *, device float *, constant int4 &, constant long4 &, constant long4 &, uint3, \
+        uint, uint);
+#define INSTANTIATE_ALL(T)                                                                                             \
+    INSTANTIATE(rows, T, 1, "_1")                                                                                      \
+    INSTANTIATE(rows, T, 4, "_4")                                                                                      \
+    INSTANTIATE(rows, T, 8, "_8")                                                                                      \
+    INSTANTIATE(columns, T, 1, "_1")                                                                                   \
+    INSTANTIATE(columns, T, 4, "_4")                                                                                   \
+    INSTANTIATE(columns, T, 8, "_8")                                                                                   \
+    template [[host_name("thin_sum_" #T)]] kernel void thin_sum<T>(device const float *, device T *, constant int4 &,  \
+                                                                   constant long4 &, constant long4 &, uint3);
+INSTANTIATE_ALL(float)
+INSTANTIATE_ALL(half)
+INSTANTIATE_ALL(bfloat)

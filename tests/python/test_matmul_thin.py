@@ -1,0 +1,39 @@
+"""kernels/matmul/thin.metal, which smelt itself launches on GPUs only: products of matrices with few rows."""
+import pathlib
+
+import numpy as np
+import pytest
+
+import smelt
+
+KERNELS = pathlib.Path(__file__).resolve().parents[2] / "kernels/matmul/thin.metal"
+# M, N, K, rows at a time, parts of K, products: one element, vectors with a tail, edges in each direction
+SIZES = [(1, 1, 5, 1, 1, 1), (1, 17, 1000, 1, 1, 2), (5, 300, 1501, 4, 3, 1), (19, 70, 2049, 8, 2, 2)]
+
+
+@pytest.mark.parametrize("kind", ["rows", "columns"])
+@pytest.mark.parametrize(("dtype", "name", "tolerance"), [(np.float32, "float", 1e-6), (np.float16, "half", 1e-3)])
+def test_products(kind, dtype, name, tolerance):
+    library = smelt.library(str(KERNELS))
+    random = np.random.default_rng()
+    line = 16 // np.dtype(dtype).itemsize
+    for m, n, k, rows, parts, products in SIZES:
+        a = random.standard_normal((products, m, k)).astype(dtype)
+        b = random.standard_normal((products, k, n)).astype(dtype)
+        lines = np.ascontiguousarray(b.transpose(0, 2, 1)) if kind == "rows" else b
+        step = 32 * line if kind == "rows" else 16
+        depth = -(-(-(-k // parts)) // step) * step
+        parts = -(-k // depth)
+        c = np.full((products, m, n), np.nan, dtype)
+        partial = np.full((products, parts, m, n), np.nan, np.float32)
+        size = np.array([m, n, k, depth], np.int32).tobytes()
+        strides = np.array([k, lines.shape[2], n, 1], np.int64).tobytes()
+        batches = np.array([m * k, n * k, m * n, 0], np.int64).tobytes()
+        columns = 8 if kind == "rows" else 32 * line
+        getattr(library, f"thin_{kind}_{name}_{rows}")(
+            a, lines, c, partial, size, strides, batches,
+            groups=(-(-n // columns), -(-m // rows), products * parts), group_size=(128, 1, 1))
+        if parts > 1:
+            getattr(library, f"thin_sum_{name}")(partial, c, size, strides, batches, threads=(n, m, products), group_size=(min(n, 128), 1, 1))
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+        np.testing.assert_allclose(c, expected, rtol=tolerance, atol=tolerance * k ** 0.5, err_msg=f"{m} x {n} x {k}")
