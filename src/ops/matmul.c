@@ -240,11 +240,39 @@ static bool describe_thin(const struct product *p, struct thin_desc *thin) {
     return false;
 }
 
+/* The matrices of `lines` contiguous lines of `length` elements, one behind the other: *array itself or a
+ * copy of it; a reference for the caller. */
+static smelt_status make_dense(const struct call *call, smelt_array **array, int64_t products, int64_t lines,
+                               int64_t length, int64_t *batch, int64_t *line) {
+    smelt_array *view = NULL;
+    if (*batch == 0) products = 1;
+    int64_t strides[3] = {*batch, *line, 1};
+    smelt_status status = smelt_array_view(
+        *array, (smelt_shape){.ndim = 3, .size = {products, lines, length}}, strides, 0, &view);
+    if (status == SMELT_OK) status = call_contiguous(call, view, array);
+    smelt_array_release(view);
+    *line = length;
+    if (*batch) *batch = lines * length;
+    return status;
+}
+
 static smelt_status run_thin(const struct product *p, bool *done) {
     struct thin_desc thin;
     *done = describe_thin(p, &thin);
     if (!*done) return SMELT_OK;
-    smelt_status status = thin_run(&thin);
+    smelt_array *a = thin.a, *b = thin.b;
+    int64_t b_lines = thin.b_by_columns ? thin.n : thin.k, b_length = thin.b_by_columns ? thin.k : thin.n;
+    thin.a = thin.b = NULL;
+    smelt_status status = make_dense(p->call, &a, thin.products, thin.m, thin.k, &thin.a_batch, &thin.a_row);
+    if (status != SMELT_OK) return status;
+    thin.a = a;
+    status = make_dense(p->call, &b, thin.products, b_lines, b_length, &thin.b_batch, &thin.b_line);
+    if (status == SMELT_OK) {
+        thin.b = b;
+        status = thin_run(&thin);
+    }
+    smelt_array_release(thin.a);
+    smelt_array_release(thin.b);
     /* Sizes past its limits. */
     if (status == SMELT_ERROR_LIMIT) *done = false;
     return *done ? status : SMELT_OK;
