@@ -24,7 +24,8 @@ struct arguments {
     int64_t strides[4], batches[4];
 };
 
-static smelt_status launch(const struct thin_desc *desc, const char *name, smelt_dispatch_desc *dispatch) {
+static smelt_status launch(const struct matmul_thin_desc *desc, const char *name,
+                           smelt_dispatch_desc *dispatch) {
     smelt_function *function;
     smelt_status status = shipped_entry(kernel_text_thin, name, SMELT_MATH_SAFE, &function);
     if (status != SMELT_OK) return status;
@@ -33,7 +34,7 @@ static smelt_status launch(const struct thin_desc *desc, const char *name, smelt
     return smelt_function_run(function, dispatch);
 }
 
-static smelt_status add_parts(const struct thin_desc *desc, const struct arguments *with,
+static smelt_status add_parts(const struct matmul_thin_desc *desc, const struct arguments *with,
                               smelt_array *partial) {
     char name[32];
     snprintf(name, sizeof name, "thin_sum_%s", type_name(smelt_array_dtype(desc->a)));
@@ -47,7 +48,7 @@ static smelt_status add_parts(const struct thin_desc *desc, const struct argumen
                                          .threadgroup = {desc->n < THREADS ? desc->n : THREADS, 1, 1}});
 }
 
-static smelt_status multiply(const struct thin_desc *desc, const struct arguments *with, int rows,
+static smelt_status multiply(const struct matmul_thin_desc *desc, const struct arguments *with, int rows,
                              const int64_t groups[3], smelt_array *partial) {
     char name[32];
     snprintf(name, sizeof name, "thin_%s_%s_%d", desc->b_by_columns ? "rows" : "columns",
@@ -65,7 +66,7 @@ static smelt_status multiply(const struct thin_desc *desc, const struct argument
                                          .info = desc->info});
 }
 
-smelt_status thin_run(const struct thin_desc *desc) {
+smelt_status matmul_thin_run(const struct matmul_thin_desc *desc) {
     if (desc->m > INT32_MAX || desc->n > INT32_MAX || desc->k > INT32_MAX - THREADS * LINE_BYTES)
         return SMELT_ERROR_LIMIT;
     int64_t line = LINE_BYTES / (int64_t)smelt_dtype_bytes(smelt_array_dtype(desc->a));

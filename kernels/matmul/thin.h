@@ -7,7 +7,7 @@
 /* c[m, n] = Σ a[m, k] b[k, n] for `products` matrices, each `a_batch` … elements after the one before.
  * Strides are in elements. The rows of A are contiguous, and the columns of B (b_by_columns) or its rows are.
  */
-struct thin_desc {
+struct matmul_thin_desc {
     smelt_array *a, *b, *c; /* of one dtype: float32, float16, bfloat16 */
     int64_t m, n, k, products;
     int64_t a_row, b_line, c_row, c_column; /* b_line: from one contiguous column or row of B to the next */
@@ -22,6 +22,6 @@ struct thin_desc {
 #define THIN_ROWS 32
 
 /* LIMIT, without a message, for a size of 2^31 or more; else as smelt_function_run. */
-smelt_status thin_run(const struct thin_desc *desc);
+smelt_status matmul_thin_run(const struct matmul_thin_desc *desc);
 
 #endif

@@ -205,7 +205,7 @@ static bool is_even(const struct product *p, const int64_t *strides, int64_t *st
 }
 
 /* Few rows: A · B. Few columns: (Bᵀ · Aᵀ)ᵀ. False: another way is faster, or strides are not of the kind. */
-static bool describe_thin(const struct product *p, struct thin_desc *thin) {
+static bool describe_thin(const struct product *p, struct matmul_thin_desc *thin) {
     if (p->x->dtype != p->dtype || p->y->dtype != p->dtype || p->depth < 1) return false;
     if (p->dtype != SMELT_FLOAT32 && p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return false;
     int64_t m = rows_of(p), n = columns_of(p), x_row = p->x_strides[p->batch],
@@ -219,7 +219,7 @@ static bool describe_thin(const struct product *p, struct thin_desc *thin) {
         x_batch = 0;
     }
     bool x_by_rows = p->x_depth == 1 || p->depth == 1, y_by_columns = p->y_depth == 1 || p->depth == 1;
-    *thin = (struct thin_desc){.c = p->result, .k = p->depth, .products = products, .c_batch = m * n};
+    *thin = (struct matmul_thin_desc){.c = p->result, .k = p->depth, .products = products, .c_batch = m * n};
     thin->device = p->call->device;
     thin->stream = p->call->desc->stream;
     if (m < THIN_ROWS && x_by_rows && (y_by_columns || y_column == 1)) {
@@ -257,7 +257,7 @@ static smelt_status make_dense(const struct call *call, smelt_array **array, int
 }
 
 static smelt_status run_thin(const struct product *p, bool *done) {
-    struct thin_desc thin;
+    struct matmul_thin_desc thin;
     *done = describe_thin(p, &thin);
     if (!*done) return SMELT_OK;
     smelt_array *a = thin.a, *b = thin.b;
@@ -269,7 +269,7 @@ static smelt_status run_thin(const struct product *p, bool *done) {
     status = make_dense(p->call, &b, thin.products, b_lines, b_length, &thin.b_batch, &thin.b_line);
     if (status == SMELT_OK) {
         thin.b = b;
-        status = thin_run(&thin);
+        status = matmul_thin_run(&thin);
     }
     smelt_array_release(thin.a);
     smelt_array_release(thin.b);
