@@ -62,46 +62,55 @@ kernel void smelt_norm(const device T *x [[buffer(0)]], const device T *weight [
   for (uint i = t.me; i < columns; i += TEAM) out[i] = normal_of(x[i], norm, weight, bias, i);
 }
 
-// ---- Few long rows on a CPU: a simdgroup takes a chunk of a row.
-
-struct long_size { uint columns, chunk, chunks; float eps; };
+// ---- Few long rows: a team takes a chunk of a row.
 
 // parts: (rows, chunks, 2) floats: mean and sum of squared distances from it, or for RMS norm 0 and sum of squares.
 kernel void smelt_norm_parts(const device T *x [[buffer(0)]], device float2 *parts [[buffer(1)]],
                              constant long_size &size [[buffer(2)]], uint2 at [[threadgroup_position_in_grid]],
+                             uint simdgroup [[simdgroup_index_in_threadgroup]],
                              uint lane [[thread_index_in_simdgroup]]) {
-  threadgroup float unused[1];
-  const team t = {0, lane, 0, unused};
+  threadgroup float shared[32];
+  const team t = team_of_chunk(simdgroup, lane, shared);
   const uint begin = at.x * size.chunk, count = min(size.chunk, size.columns - begin);
   x += long(at.y) * size.columns + begin;
   norm_sums sums = sums_begin(t, x, count);
-  for (uint i = lane; i < count; i += 32) sums_add(sums, x[i]);
-  const float away = CENTRED ? simd_sum(sums.sum) / float(count) : 0.0f;
-  const float squares = simd_sum(sums.squares);
-  if (lane == 0) parts[at.y * size.chunks + at.x] = float2(sums.shift + away, max(squares - away * away * float(count), 0.0f));
+  for (uint i = t.me; i < count; i += TEAM) sums_add(sums, x[i]);
+  const float away = CENTRED ? team_sum(t, sums.sum) / float(count) : 0.0f;
+  const float squares = team_sum(t, sums.squares);
+  if (t.me == 0) parts[at.y * size.chunks + at.x] = float2(sums.shift + away, max(squares - away * away * float(count), 0.0f));
 }
 
 // The row's mean and 1 / sqrt(variance + eps) from those of its chunks.
-inline float2 norm_of_parts(const device float2 *parts, constant long_size &size, uint lane) {
+inline float2 norm_of_parts(team t, const device float2 *parts, constant long_size &size) {
   float sum = 0.0f, squares = 0.0f;
-  for (uint i = lane; i < size.chunks; i += 32) sum += parts[i][0] * float(min(size.chunk, size.columns - i * size.chunk));
-  const float mean = simd_sum(sum) / float(size.columns);
-  for (uint i = lane; i < size.chunks; i += 32) {
+  for (uint i = t.me; i < size.chunks; i += TEAM) sum += parts[i][0] * float(min(size.chunk, size.columns - i * size.chunk));
+  const float mean = team_sum(t, sum) / float(size.columns);
+  for (uint i = t.me; i < size.chunks; i += TEAM) {
     const float d = parts[i][0] - mean;
     squares += fma(d * d, float(min(size.chunk, size.columns - i * size.chunk)), parts[i][1]);
   }
-  return float2(mean, precise::rsqrt(simd_sum(squares) / float(size.columns) + size.eps));
+  return float2(mean, precise::rsqrt(team_sum(t, squares) / float(size.columns) + size.eps));
 }
 
 kernel void smelt_norm_long(const device T *x [[buffer(0)]], const device T *weight [[buffer(1)]],
                             const device T *bias [[buffer(2)]], device T *out [[buffer(3)]],
                             const device float2 *parts [[buffer(4)]], constant long_size &size [[buffer(5)]],
-                            uint2 at [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
-  const float2 norm = norm_of_parts(parts + at.y * size.chunks, size, lane);
+                            uint2 at [[threadgroup_position_in_grid]],
+                            uint simdgroup [[simdgroup_index_in_threadgroup]],
+                            uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float shared[32];
+  const team t = team_of_chunk(simdgroup, lane, shared);
+  const float2 norm = norm_of_parts(t, parts + at.y * size.chunks, size);
   const uint begin = at.x * size.chunk, end = min(begin + size.chunk, size.columns);
   x += long(at.y) * size.columns;
   out += long(at.y) * size.columns;
-  for (uint i = begin + lane; i < end; i += 32) out[i] = normal_of(x[i], norm, weight, bias, i);
+  uint i = begin + t.me;
+  for (; AHEAD > 1 && i + (AHEAD - 1) * TEAM < end; i += AHEAD * TEAM) {
+    T a[AHEAD];
+    for (uint k = 0; k < AHEAD; k++) a[k] = x[i + k * TEAM];
+    for (uint k = 0; k < AHEAD; k++) out[i + k * TEAM] = normal_of(a[k], norm, weight, bias, i + k * TEAM);
+  }
+  for (; i < end; i += TEAM) out[i] = normal_of(x[i], norm, weight, bias, i);
 }
 
 // With h = g weight and n the normalised row: out = (h - mean(h) - n mean(h n)) / deviation, without mean(h) for RMS norm.
@@ -130,5 +139,65 @@ kernel void smelt_norm_vjp(const device T *x [[buffer(0)]], const device T *weig
     const float h = WEIGHT ? float(g[i]) * float(weight[i]) : float(g[i]);
     const float n = (float(x[i]) - norm[0]) * norm[1];
     out[i] = T((h - mean - n * along) * norm[1]);
+  }
+}
+
+// The same of long rows. parts: as above; more: (rows, chunks, 2) floats, a chunk's sums of h and of h n.
+inline float weighed(float g, const device T *weight, uint i) { return WEIGHT ? g * float(weight[i]) : g; }
+
+kernel void smelt_normvjp_parts(const device T *x [[buffer(0)]], const device T *weight [[buffer(1)]],
+                                const device T *g [[buffer(2)]], const device float2 *parts [[buffer(3)]],
+                                device float2 *more [[buffer(4)]], constant long_size &size [[buffer(5)]],
+                                uint2 at [[threadgroup_position_in_grid]],
+                                uint simdgroup [[simdgroup_index_in_threadgroup]],
+                                uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float shared[32];
+  const team t = team_of_chunk(simdgroup, lane, shared);
+  const float2 norm = norm_of_parts(t, parts + at.y * size.chunks, size);
+  const uint begin = at.x * size.chunk, end = min(begin + size.chunk, size.columns);
+  x += long(at.y) * size.columns;
+  g += long(at.y) * size.columns;
+  float sum = 0.0f, along = 0.0f;
+  for (uint i = begin + t.me; i < end; i += TEAM) {
+    const float h = weighed(float(g[i]), weight, i);
+    if (CENTRED) sum += h;
+    along += h * ((float(x[i]) - norm[0]) * norm[1]);
+  }
+  if (CENTRED) sum = team_sum(t, sum);
+  along = team_sum(t, along);
+  if (t.me == 0) more[at.y * size.chunks + at.x] = float2(sum, along);
+}
+
+kernel void smelt_normvjp_long(const device T *x [[buffer(0)]], const device T *weight [[buffer(1)]],
+                               const device T *g [[buffer(2)]], device T *out [[buffer(3)]],
+                               const device float2 *parts [[buffer(4)]], const device float2 *more [[buffer(5)]],
+                               constant long_size &size [[buffer(6)]], uint2 at [[threadgroup_position_in_grid]],
+                               uint simdgroup [[simdgroup_index_in_threadgroup]],
+                               uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float shared[32];
+  const team t = team_of_chunk(simdgroup, lane, shared);
+  const float2 norm = norm_of_parts(t, parts + at.y * size.chunks, size);
+  float mean = 0.0f, along = 0.0f;
+  for (uint i = t.me; i < size.chunks; i += TEAM) {
+    const float2 sums = more[at.y * size.chunks + i];
+    mean += sums[0];
+    along += sums[1];
+  }
+  mean = CENTRED ? team_sum(t, mean) / float(size.columns) : 0.0f;
+  along = team_sum(t, along) / float(size.columns);
+  const uint begin = at.x * size.chunk, end = min(begin + size.chunk, size.columns);
+  x += long(at.y) * size.columns;
+  g += long(at.y) * size.columns;
+  out += long(at.y) * size.columns;
+  uint i = begin + t.me;
+  for (; i < end; i += AHEAD * TEAM) {
+    float a[AHEAD], h[AHEAD];
+    for (uint k = 0; k < AHEAD; k++) {
+      const uint at_k = min(i + k * TEAM, end - 1);
+      a[k] = float(x[at_k]), h[k] = weighed(float(g[at_k]), weight, at_k);
+    }
+    for (uint k = 0; k < AHEAD; k++)
+      if (AHEAD == 1 || i + k * TEAM < end)
+        out[i + k * TEAM] = T((h[k] - mean - (a[k] - norm[0]) * norm[1] * along) * norm[1]);
   }
 }

@@ -22,20 +22,25 @@ inline A scan_lanes(A value, uint lane) {
   return value;
 }
 
-kernel void smelt_scan(const device T *x [[buffer(0)]], device R *out [[buffer(1)]],
-                       constant scan_size &size [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
-                       uint simdgroup [[simdgroup_index_in_threadgroup]],
-                       uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
-  threadgroup A parts[32];
-  const uint row = SIMDGROUPS == 1 ? group * simdgroups + simdgroup : group;
+// The combination of all threads' values, for all threads.
+inline A fold(A value, uint simdgroup, uint lane, threadgroup A *parts) {
+  value = from_lane(scan_lanes(value, lane), 31);
+  if (SIMDGROUPS == 1) return value;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (lane == 31) parts[simdgroup] = value;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  A sums = start();
+  if (lane < SIMDGROUPS) sums = parts[lane];
+  return from_lane(scan_lanes(sums, lane), 31);
+}
+
+// Elements begin ... end of a row, of which `carry` came before.
+inline void scan_part(const device T *x, device R *out, uint columns, uint begin, uint end, A carry, uint simdgroup,
+                      uint lane, threadgroup A *parts) {
   const uint me = SIMDGROUPS == 1 ? lane : simdgroup * 32 + lane;
-  if (row >= size.rows) return;
-  x += long(row) * size.columns;
-  out += long(row) * size.columns;
-  A carry = start();
-  for (uint base = 0; base < size.columns; base += TEAM) {
-    const uint k = base + me, at = REVERSE ? size.columns - 1 - k : k;
-    const bool inside = k < size.columns;
+  for (uint base = begin; base < end; base += TEAM) {
+    const uint k = base + me, at = REVERSE ? columns - 1 - k : k;
+    const bool inside = k < end;
     A value = start();
     if (inside) value = element(x[at]);
     value = scan_lanes(value, lane);
@@ -60,4 +65,47 @@ kernel void smelt_scan(const device T *x [[buffer(0)]], device R *out [[buffer(1
     if (inside) out[at] = R(value);
     carry = combine(carry, total);
   }
+}
+
+kernel void smelt_scan(const device T *x [[buffer(0)]], device R *out [[buffer(1)]],
+                       constant scan_size &size [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
+                       uint simdgroup [[simdgroup_index_in_threadgroup]],
+                       uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup A parts[32];
+  const uint row = SIMDGROUPS == 1 ? group * simdgroups + simdgroup : group;
+  if (row >= size.rows) return;
+  scan_part(x + long(row) * size.columns, out + long(row) * size.columns, size.columns, 0, size.columns, start(),
+            simdgroup, lane, parts);
+}
+
+// ---- Few long rows: a team takes a chunk of a row. parts: (rows, chunks), what a chunk adds up to.
+
+struct long_size { uint columns, chunk, chunks; float unused; };
+
+kernel void smelt_scan_parts(const device T *x [[buffer(0)]], device A *parts [[buffer(1)]],
+                             constant long_size &size [[buffer(2)]], uint2 at [[threadgroup_position_in_grid]],
+                             uint simdgroup [[simdgroup_index_in_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup A shared[32];
+  const uint begin = at.x * size.chunk, end = min(begin + size.chunk, size.columns);
+  x += long(at.y) * size.columns;
+  A sum = start();
+  for (uint k = begin + simdgroup * 32 + lane; k < end; k += TEAM)
+    sum = combine(sum, element(x[REVERSE ? size.columns - 1 - k : k]));
+  sum = fold(sum, simdgroup, lane, shared);
+  if (simdgroup == 0 && lane == 0) parts[at.y * size.chunks + at.x] = sum;
+}
+
+kernel void smelt_scan_long(const device T *x [[buffer(0)]], device R *out [[buffer(1)]],
+                            const device A *parts [[buffer(2)]], constant long_size &size [[buffer(3)]],
+                            uint2 at [[threadgroup_position_in_grid]],
+                            uint simdgroup [[simdgroup_index_in_threadgroup]],
+                            uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup A shared[32];
+  const uint begin = at.x * size.chunk, end = min(begin + size.chunk, size.columns);
+  A carry = start();
+  for (uint i = simdgroup * 32 + lane; i < at.x; i += TEAM) carry = combine(carry, parts[at.y * size.chunks + i]);
+  carry = fold(carry, simdgroup, lane, shared);
+  scan_part(x + long(at.y) * size.columns, out + long(at.y) * size.columns, size.columns, begin, end, carry, simdgroup,
+            lane, shared);
 }

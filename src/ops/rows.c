@@ -1,7 +1,7 @@
 /* Softmax, layer norm and RMS norm of rows, and their gradients: by the kernels of kernels/nn. */
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
-#include "ops/routine_input.h"
+#include "ops/rows_long.h"
 
 #include <string.h>
 
@@ -23,52 +23,6 @@ static smelt_status row_size_of(const struct call *call, const struct routine_ro
     return SMELT_OK;
 }
 
-/* ---- Few long rows on a CPU, where a row would be one thread's: chunks of them. */
-
-#define FEW_ROWS 32
-#define LONG_ROW 16384
-#define MOST_CHUNKS 64 /* of a row: work for many threads; each reads the results of all */
-#define SHORTEST_CHUNK 4096
-
-/* Shared with the kernels. */
-struct long_size {
-    uint32_t columns, chunk, chunks;
-    float eps;
-};
-
-static bool is_long(const struct call *call, const struct routine_rows *rows) {
-    return program_is_host(call->device) && rows->rows < FEW_ROWS && rows->columns >= LONG_ROW;
-}
-
-/* Runs `first`, which gives two numbers for each chunk, in `parts`, and `then`, each with its buffers up to
- * the one before `size`. */
-static smelt_status run_chunks(const struct call *call, const struct routine_rows *rows,
-                               struct routine routine, const char *first, const char *then,
-                               smelt_dispatch_desc dispatch, int buffers, struct long_size size) {
-    int64_t chunk = (rows->columns + MOST_CHUNKS - 1) / MOST_CHUNKS;
-    chunk = chunk < SHORTEST_CHUNK ? SHORTEST_CHUNK : (chunk + 31) / 32 * 32;
-    size.columns = (uint32_t)rows->columns, size.chunk = (uint32_t)chunk;
-    size.chunks = (uint32_t)((rows->columns + chunk - 1) / chunk);
-    smelt_array *parts;
-    struct call own = *call;
-    own.into = NULL;
-    TRY(call_output(&own, SMELT_FLOAT32, &(smelt_shape){2, {rows->rows, 2 * (int64_t)size.chunks}}, &parts));
-    smelt_dispatch_desc begin = {
-        .buffers = {{.array = rows->array}, {.array = parts}, {.bytes = &size, .size = sizeof size}}};
-    dispatch.buffers[buffers] = (smelt_buffer){.array = parts};
-    dispatch.buffers[buffers + 1] = (smelt_buffer){.bytes = &size, .size = sizeof size};
-    smelt_dispatch_desc *const both[] = {&begin, &dispatch};
-    smelt_status status = SMELT_OK;
-    for (int i = 0; i < 2 && status == SMELT_OK; i++) {
-        both[i]->groups[0] = size.chunks, both[i]->groups[1] = rows->rows, both[i]->groups[2] = 1;
-        both[i]->threadgroup[0] = 32, both[i]->threadgroup[1] = both[i]->threadgroup[2] = 1;
-        routine.entry = i ? then : first;
-        status = routine_run(call, &routine, both[i]);
-    }
-    smelt_array_release(parts);
-    return status;
-}
-
 /* ---- Softmax. */
 
 static bool is_logarithm(const struct call *call) {
@@ -76,9 +30,28 @@ static bool is_logarithm(const struct call *call) {
            call->desc->operation == SMELT_OPERATION_LOG_SOFTMAX_VJP;
 }
 
+/* Two stages: what chunks add up to, then the result. */
+static smelt_status run_long_softmax(const struct call *call, const struct long_rows *cut,
+                                     const struct routine *routine, smelt_array *x, smelt_array *more,
+                                     smelt_array *out) {
+    smelt_array *parts;
+    TRY(long_rows_parts(call, cut, SMELT_FLOAT32, more ? 1 : 2, &parts));
+    smelt_status status =
+        more ? long_rows_run(call, cut, *routine, "smelt_softvjp_parts", (smelt_array *[]){x, more, parts}, 3)
+             : long_rows_run(call, cut, *routine, "smelt_softmax_parts", (smelt_array *[]){x, parts}, 2);
+    if (status == SMELT_OK)
+        status = more ? long_rows_run(call, cut, *routine, "smelt_softvjp_long",
+                                      (smelt_array *[]){x, more, out, parts}, 4)
+                      : long_rows_run(call, cut, *routine, "smelt_softmax_long",
+                                      (smelt_array *[]){x, out, parts}, 3);
+    smelt_array_release(parts);
+    return status;
+}
+
 static smelt_status run_softmax(const struct call *call, const struct routine_rows *rows, smelt_array *more,
                                 smelt_array *out) {
     struct row_size size;
+    struct long_rows cut;
     TRY(row_size_of(call, rows, &size));
     struct routine_team team = routine_team_of(call, rows->rows, rows->columns);
     const struct routine routine = {
@@ -86,14 +59,11 @@ static smelt_status run_softmax(const struct call *call, const struct routine_ro
         .texts = {kernel_text_team, kernel_text_softmax},
         .types = {{"T", out->dtype}},
         .sizes = {{"SIMDGROUPS", team.simdgroups}, {"LOGARITHM", is_logarithm(call)}}};
+    if (long_rows_cut(call, rows->rows, rows->columns, &cut))
+        return run_long_softmax(call, &cut, &routine, rows->array, more, out);
     smelt_dispatch_desc dispatch = {
         .buffers = {{.array = rows->array}}, .groups = {team.groups}, .threadgroup = {team.threads}};
     int next = 1;
-    if (!more && is_long(call, rows)) {
-        dispatch.buffers[1].array = out;
-        return run_chunks(call, rows, routine, "smelt_softmax_parts", "smelt_softmax_long", dispatch, 2,
-                          (struct long_size){0});
-    }
     if (more) dispatch.buffers[next++].array = more;
     dispatch.buffers[next++].array = out;
     dispatch.buffers[next] = (smelt_buffer){.bytes = &size, .size = sizeof size};
@@ -159,10 +129,34 @@ static int rows_together(const struct call *call, const struct routine_rows *row
     return rows->rows >= 1024 ? 8 : rows->rows >= 256 ? 2 : 1;
 }
 
-/* arrays: x and three of weight, bias or cotangent, out; NULL where there is none. */
+/* Stages: what chunks add up to, for a gradient its own sums, then the result. arrays: as below. */
+static smelt_status run_long_norm(const struct call *call, const struct long_rows *cut,
+                                  const struct routine *routine, bool forward, smelt_array *const arrays[4]) {
+    smelt_array *x = arrays[0], *weight = arrays[1], *second = arrays[2], *out = arrays[3], *parts,
+                *more = NULL;
+    TRY(long_rows_parts(call, cut, SMELT_FLOAT32, 2, &parts));
+    smelt_status status =
+        long_rows_run(call, cut, *routine, "smelt_norm_parts", (smelt_array *[]){x, parts}, 2);
+    if (status == SMELT_OK && forward)
+        status = long_rows_run(call, cut, *routine, "smelt_norm_long",
+                               (smelt_array *[]){x, weight, second, out, parts}, 5);
+    if (status == SMELT_OK && !forward) status = long_rows_parts(call, cut, SMELT_FLOAT32, 2, &more);
+    if (status == SMELT_OK && !forward)
+        status = long_rows_run(call, cut, *routine, "smelt_normvjp_parts",
+                               (smelt_array *[]){x, weight, second, parts, more}, 5);
+    if (status == SMELT_OK && !forward)
+        status = long_rows_run(call, cut, *routine, "smelt_normvjp_long",
+                               (smelt_array *[]){x, weight, second, out, parts, more}, 6);
+    smelt_array_release(parts);
+    smelt_array_release(more);
+    return status;
+}
+
+/* x, weight, second (bias, or the cotangent), out; weight and bias may be NULL. */
 static smelt_status run_norm(const struct call *call, const char *entry, const struct routine_rows *rows,
                              smelt_array *weight, smelt_array *second, smelt_array *out) {
     struct norm_size size = {.eps = (float)call->desc->numbers[0]};
+    struct long_rows cut;
     TRY(row_size_of(call, rows, &size.size));
     bool forward = strcmp(entry, "smelt_norm") == 0;
     int together = forward ? rows_together(call, rows) : 1;
@@ -176,16 +170,15 @@ static smelt_status run_norm(const struct call *call, const char *entry, const s
                                               {"BIAS", second != NULL},
                                               {"ROWS", together}}};
     /* What the code does not use is bound to something. */
-    smelt_dispatch_desc dispatch = {.buffers = {{.array = rows->array},
-                                                {.array = weight ? weight : rows->array},
-                                                {.array = second ? second : rows->array},
-                                                {.array = out},
-                                                {.bytes = &size, .size = sizeof size}},
-                                    .groups = {team.groups},
-                                    .threadgroup = {team.threads}};
-    if (forward && is_long(call, rows))
-        return run_chunks(call, rows, routine, "smelt_norm_parts", "smelt_norm_long", dispatch, 4,
-                          (struct long_size){.eps = size.eps});
+    smelt_array *const arrays[] = {rows->array, weight ? weight : rows->array, second ? second : rows->array,
+                                   out};
+    if (long_rows_cut(call, rows->rows, rows->columns, &cut)) {
+        cut.size.eps = size.eps;
+        return run_long_norm(call, &cut, &routine, forward, arrays);
+    }
+    smelt_dispatch_desc dispatch = {.groups = {team.groups}, .threadgroup = {team.threads}};
+    for (int i = 0; i < 4; i++) dispatch.buffers[i].array = arrays[i];
+    dispatch.buffers[4] = (smelt_buffer){.bytes = &size, .size = sizeof size};
     return routine_run(call, &routine, &dispatch);
 }
 

@@ -1,28 +1,13 @@
-/* Along one axis: cumulative operations, and the index of an extreme element. A thread takes a line, or where
- * the line's elements are neighbours a team of threads. */
+/* Cumulative operations along one axis. A thread takes a line, or where the line's elements are neighbours a
+ * team of threads. */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/accumulate.h"
 #include "ops/map.h"
-#include "ops/routine_input.h"
+#include "ops/rows_long.h"
 
 #include <limits.h>
 #include <string.h>
-
-/* The array itself with its axis, or flattened with axis 0. *array is a reference. */
-static smelt_status line_of(const struct call *call, smelt_array **array, int *axis) {
-    bool flat;
-    smelt_array *input = call->inputs[0], *dense;
-    TRY(call_axis(call, input->shape.ndim, axis, &flat));
-    if (!flat) {
-        *array = smelt_array_retain(input);
-        return SMELT_OK;
-    }
-    TRY(call_contiguous(call, input, &dense));
-    smelt_status status = smelt_array_view(dense, (smelt_shape){1, {input->size}}, NULL, 0, array);
-    smelt_array_release(dense);
-    return status;
-}
 
 /* A map over all dimensions but the axis. */
 static struct map lines(const struct call *call, smelt_array *from, smelt_array *to,
@@ -63,6 +48,7 @@ static void write_cumulative(struct text *text, const struct map *map) {
 
 /* Shorter lines leave most of a simdgroup idle. */
 #define SHORTEST_ROW 32
+#define LANES 32
 
 struct scan_key {
     smelt_operation operation;
@@ -86,28 +72,88 @@ static bool is_row(const struct call *call, const smelt_array *from, int axis) {
            from->size / count <= INT_MAX && call->inputs[0]->dtype != SMELT_COMPLEX64;
 }
 
+/* One function of the kernels' text, with teams of as many simdgroups. */
+static smelt_status scan_function(const struct call *call, const char *entry, int stage, smelt_dtype element,
+                                  smelt_dtype sum, smelt_dtype result, int simdgroups,
+                                  smelt_function **function) {
+    const struct scan_key scan = {
+        call->desc->operation, sum, element, result, simdgroups, call->desc->reverse, call->desc->exclusive};
+    struct program_key key = {.family = PROGRAM_SCAN, .operation = (uint16_t)scan.operation};
+    key.form = (uint16_t)(simdgroups | scan.reverse << 8 | scan.exclusive << 9 | stage << 10);
+    key.dtypes[0] = (uint8_t)element, key.dtypes[1] = (uint8_t)result, key.dtypes[2] = (uint8_t)sum;
+    return program_get(&key, entry, write_scan, &scan, function);
+}
+
+static smelt_status scan_run(const struct call *call, smelt_function *function,
+                             smelt_dispatch_desc *dispatch) {
+    dispatch->device = call->device;
+    dispatch->stream = call->desc->stream;
+    return smelt_function_run(function, dispatch);
+}
+
+/* What chunks add up to, then the chunks, each from what came before it. */
+static smelt_status scan_long(const struct call *call, const struct long_rows *cut, smelt_array *from,
+                              smelt_dtype sum, smelt_array *out) {
+    smelt_array *parts;
+    smelt_function *first, *then;
+    int simdgroups = (int)cut->simdgroups;
+    TRY(scan_function(call, "smelt_scan_parts", 1, from->dtype, sum, out->dtype, simdgroups, &first));
+    TRY(scan_function(call, "smelt_scan_long", 2, from->dtype, sum, out->dtype, simdgroups, &then));
+    TRY(long_rows_parts(call, cut, sum, 1, &parts));
+    smelt_dispatch_desc dispatch = long_rows_dispatch(cut, (smelt_array *[]){from, parts}, 2);
+    smelt_status status = scan_run(call, first, &dispatch);
+    dispatch = long_rows_dispatch(cut, (smelt_array *[]){from, out, parts}, 3);
+    if (status == SMELT_OK) status = scan_run(call, then, &dispatch);
+    smelt_array_release(parts);
+    return status;
+}
+
+/* Both arrays are row-contiguous. */
+static smelt_status scan_dense(const struct call *call, smelt_array *from, smelt_dtype sum,
+                               smelt_array *out) {
+    smelt_function *function;
+    struct long_rows cut;
+    int64_t columns = from->shape.size[from->shape.ndim - 1], rows = from->size / columns;
+    if (long_rows_cut(call, rows, columns, &cut)) return scan_long(call, &cut, from, sum, out);
+    struct routine_team team = routine_team_of(call, rows, columns);
+    const uint32_t size[2] = {(uint32_t)rows, (uint32_t)columns};
+    TRY(scan_function(call, "smelt_scan", 0, from->dtype, sum, out->dtype, team.simdgroups, &function));
+    return scan_run(call, function,
+                    &(smelt_dispatch_desc){
+                        .buffers = {{.array = from}, {.array = out}, {.bytes = size, .size = sizeof size}},
+                        .groups = {team.groups},
+                        .threadgroup = {team.threads}});
+}
+
 static smelt_status scan_rows(const struct call *call, smelt_array *from, smelt_dtype sum, smelt_array *out) {
     smelt_array *dense;
-    smelt_function *function;
-    int64_t columns = from->shape.size[from->shape.ndim - 1], rows = from->size / columns;
-    struct routine_team team = routine_team_of(call, rows, columns);
-    const struct scan_key scan = {
-        call->desc->operation, sum, from->dtype, out->dtype, team.simdgroups, call->desc->reverse,
-        call->desc->exclusive};
-    struct program_key key = {.family = PROGRAM_SCAN, .operation = (uint16_t)scan.operation};
-    key.form = (uint16_t)(scan.simdgroups | scan.reverse << 8 | scan.exclusive << 9);
-    key.dtypes[0] = (uint8_t)scan.element, key.dtypes[1] = (uint8_t)scan.result, key.dtypes[2] = (uint8_t)sum;
-    TRY(program_get(&key, "smelt_scan", write_scan, &scan, &function));
     TRY(routine_input(call, from, from->dtype, &dense));
-    const uint32_t size[2] = {(uint32_t)rows, (uint32_t)columns};
-    smelt_status status = smelt_function_run(
-        function, &(smelt_dispatch_desc){
-                      .buffers = {{.array = dense}, {.array = out}, {.bytes = size, .size = sizeof size}},
-                      .groups = {team.groups},
-                      .threadgroup = {team.threads},
-                      .device = call->device,
-                      .stream = call->desc->stream});
+    smelt_status status = scan_dense(call, dense, sum, out);
     smelt_array_release(dense);
+    return status;
+}
+
+/* ---- Few lines whose elements are apart: as rows, and back. */
+
+static bool is_worth_turning(const struct call *call, const smelt_array *from, int axis) {
+    int64_t count = from->shape.ndim ? from->shape.size[axis] : 0;
+    bool host = program_is_host(call->device);
+    return count >= (host ? 16384 : 256) && count <= UINT32_MAX / 2 &&
+           from->size / count < (host ? LANES : 4096) && from->dtype != SMELT_COMPLEX64;
+}
+
+static smelt_status scan_turned(const struct call *call, smelt_array *from, int axis, smelt_dtype sum,
+                                smelt_array *out) {
+    struct routine_rows rows;
+    smelt_array *made, *result;
+    struct call own = *call;
+    own.into = NULL;
+    TRY(routine_rows_open(&own, from, UINT32_C(1) << axis, from->dtype, &rows));
+    smelt_status status = call_output(&own, out->dtype, &rows.shape, &made);
+    if (status == SMELT_OK) status = scan_dense(&own, rows.array, sum, made);
+    TRY(routine_rows_close(&own, &rows, status, made, &result));
+    status = call_place(call, result, out, &out->shape, out->strides, 0);
+    smelt_array_release(result);
     return status;
 }
 
@@ -119,7 +165,7 @@ smelt_status evaluate_cumulative(const struct call *call, smelt_array **result) 
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no exclusive form: it has no identity", call->name);
     TRY(accumulate_check(call, 1));
     accumulate_dtypes(call->desc->operation, call->inputs[0]->dtype, &sum, &dtype);
-    TRY(line_of(call, &from, &axis));
+    TRY(call_line(call, &from, &axis));
     smelt_status status = call_output(call, dtype, &from->shape, &made);
     if (program_is_symbolic(call->device)) {
         /* Nothing to compute yet. */
@@ -127,6 +173,8 @@ smelt_status evaluate_cumulative(const struct call *call, smelt_array **result) 
         host_lines_cumulative(call, from, axis, made);
     } else if (status == SMELT_OK && made->size && is_row(call, from, axis)) {
         status = scan_rows(call, from, sum, made);
+    } else if (status == SMELT_OK && made->size && is_worth_turning(call, from, axis)) {
+        status = scan_turned(call, from, axis, sum, made);
     } else if (status == SMELT_OK && made->size) {
         int64_t count = from->shape.size[axis], back = call->desc->reverse ? -1 : 1;
         struct map map = lines(call, from, made, made->strides, axis);
@@ -141,90 +189,6 @@ smelt_status evaluate_cumulative(const struct call *call, smelt_array **result) 
         }
         map.write_before = write_functions;
         map.write = write_cumulative;
-        status = map_run(&map);
-    }
-    smelt_array_release(from);
-    if (status == SMELT_OK)
-        *result = made;
-    else
-        smelt_array_release(made);
-    return status;
-}
-
-/* ---- The index of the largest or smallest element: the first of equals; a NaN is before all. Lanes take
- * every 32nd element of a line. */
-
-#define LANES 32
-
-static void write_argument(struct text *text, const struct map *map) {
-    smelt_dtype dtype = program_compute_dtype(map->operands[0].array->dtype);
-    program_typedef(text, "C", dtype);
-    const char *better = map->key.operation == SMELT_OPERATION_ARGMAX ? ">" : "<";
-    bool wide = smelt_dtype_bytes(dtype) == 8;
-    const char *shuffle =
-        wide ? "as_type<C>(simd_shuffle_down(as_type<uint2>(best), n))" : "C(simd_shuffle_down(best, n))";
-    if (dtype == SMELT_BOOL) shuffle = "C(simd_shuffle_down(uint(best), n))";
-    text_addf(text,
-              "  int index = int(o2);\n"
-              "  C best = C(p0[long(o2) < l.number[0] ? long(o0) : long(o0) - long(o2) * l.number[1]]);\n"
-              "  if (long(o2) >= l.number[0]) index = 0;\n"
-              "  long o = long(o0) + %d * l.number[1];\n"
-              "  for (long k = long(o2) + %d; k < l.number[0]; k += %d, o += %d * l.number[1]) {\n"
-              "    const C x = C(p0[o]);\n"
-              "    if (x %s best || (x != x && best == best)) { best = x; index = int(k); }\n"
-              "  }\n"
-              "  for (ushort n = %d; n > 0; n /= 2) {\n"
-              "    const C x = %s;\n"
-              "    const int i = simd_shuffle_down(index, n);\n"
-              "    const bool wins = x %s best || (x != x && best == best);\n"
-              "    const bool ties = x == best || (x != x && best != best);\n"
-              "    if (wins || (ties && i < index)) { best = x; index = i; }\n"
-              "  }\n"
-              "  if (o2 == 0) p1[o1] = index;\n",
-              LANES, LANES, LANES, LANES, better, LANES / 2, shuffle, better);
-}
-
-smelt_status evaluate_argument(const struct call *call, smelt_array **result) {
-    smelt_array *from, *made = NULL;
-    int axis;
-    TRY(line_of(call, &from, &axis));
-    bool flat = call->desc->axis_count == 0;
-    int64_t count = from->shape.ndim ? from->shape.size[axis] : 1, strides[SMELT_MAX_DIMENSIONS];
-    smelt_shape shape = {.ndim = 0};
-    for (int d = 0; d < (flat ? call->inputs[0]->shape.ndim : from->shape.ndim); d++)
-        if (call->desc->keepdims || (!flat && d != axis))
-            shape.size[shape.ndim++] = flat || d == axis ? 1 : from->shape.size[d];
-    smelt_status status = SMELT_OK;
-    if (from->dtype == SMELT_COMPLEX64)
-        status = fail(SMELT_ERROR_UNSUPPORTED, "%s is not defined for complex64", call->name);
-    else if (!count && shape_product(&shape))
-        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: no elements along the axis of shape %s", call->name,
-                      shape_print(&call->inputs[0]->shape).text);
-    else if (count > INT_MAX)
-        status = fail(SMELT_ERROR_LIMIT,
-                      "%s: %lld elements along the axis; the int32 result allows at most 2^31 - 1",
-                      call->name, (long long)count);
-    if (status == SMELT_OK) status = call_output(call, SMELT_INT32, &shape, &made);
-    if (program_is_symbolic(call->device)) {
-        /* Nothing to compute yet. */
-    } else if (status == SMELT_OK && made->size && from->dtype == SMELT_FLOAT64) {
-        host_lines_argument(call, from, axis, made);
-    } else if (status == SMELT_OK && made->size) {
-        int64_t step = 1;
-        for (int d = from->shape.ndim - 1; d >= 0; d--) {
-            strides[d] = step;
-            if (d != axis) step *= from->shape.size[d];
-        }
-        struct map map = lines(call, from, made, strides, axis);
-        map.operand_count = 3;
-        map.operands[0].strides[map.space.ndim] = from->strides[axis];
-        map.operands[2].strides[map.space.ndim] = 1;
-        map.space.size[map.space.ndim++] = LANES;
-        map.lanes = true;
-        map.number_count = 2;
-        map.numbers[0] = count;
-        map.numbers[1] = from->strides[axis];
-        map.write = write_argument;
         status = map_run(&map);
     }
     smelt_array_release(from);
