@@ -96,4 +96,10 @@ JOBS = {
     "depthwise": depthwise,
     "matmul": product,
     "grid-sample": sample,
+    "softmax-row": rows((1, 1 << 24), (1, 1 << 14), lambda x: torch.softmax(x, -1)),
+    "sum-row": rows((1, 1 << 24), (1, 1 << 14), lambda x: x.sum(-1)),
+    "layer-norm-row": rows((1, 1 << 24), (1, 1 << 14), lambda x: F.layer_norm(x, x.shape[1:])),
+    "cumsum-row": rows((1, 1 << 24), (1, 1 << 14), lambda x: torch.cumsum(x, -1)),
+    "argmax-row": rows((1, 1 << 24), (1, 1 << 14), lambda x: torch.argmax(x, -1)),
+    "sort-row": rows((1, 1 << 22), (1, 1 << 14), lambda x: torch.sort(x, -1)),
 }

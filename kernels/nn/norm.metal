@@ -74,7 +74,10 @@ kernel void smelt_norm_parts(const device T *x [[buffer(0)]], device float2 *par
   const uint begin = at.x * size.chunk, count = min(size.chunk, size.columns - begin);
   x += long(at.y) * size.columns + begin;
   norm_sums sums = sums_begin(t, x, count);
-  for (uint i = t.me; i < count; i += TEAM) sums_add(sums, x[i]);
+  uint i = t.me;
+  for (; AHEAD > 1 && i + (AHEAD - 1) * TEAM < count; i += AHEAD * TEAM)
+    for (uint k = 0; k < AHEAD; k++) sums_add(sums, x[i + k * TEAM]);
+  for (; i < count; i += TEAM) sums_add(sums, x[i]);
   const float away = CENTRED ? team_sum(t, sums.sum) / float(count) : 0.0f;
   const float squares = team_sum(t, sums.squares);
   if (t.me == 0) parts[at.y * size.chunks + at.x] = float2(sums.shift + away, max(squares - away * away * float(count), 0.0f));
@@ -144,6 +147,12 @@ kernel void smelt_norm_vjp(const device T *x [[buffer(0)]], const device T *weig
 
 // The same of long rows. parts: as above; more: (rows, chunks, 2) floats, a chunk's sums of h and of h n.
 inline float weighed(float g, const device T *weight, uint i) { return WEIGHT ? g * float(weight[i]) : g; }
+inline void add_along(const device T *x, const device T *weight, const device T *g, uint i, float2 norm, thread float &sum,
+                      thread float &along) {
+  const float h = weighed(float(g[i]), weight, i);
+  if (CENTRED) sum += h;
+  along += h * ((float(x[i]) - norm[0]) * norm[1]);
+}
 
 kernel void smelt_normvjp_parts(const device T *x [[buffer(0)]], const device T *weight [[buffer(1)]],
                                 const device T *g [[buffer(2)]], const device float2 *parts [[buffer(3)]],
@@ -158,11 +167,10 @@ kernel void smelt_normvjp_parts(const device T *x [[buffer(0)]], const device T 
   x += long(at.y) * size.columns;
   g += long(at.y) * size.columns;
   float sum = 0.0f, along = 0.0f;
-  for (uint i = begin + t.me; i < end; i += TEAM) {
-    const float h = weighed(float(g[i]), weight, i);
-    if (CENTRED) sum += h;
-    along += h * ((float(x[i]) - norm[0]) * norm[1]);
-  }
+  uint i = begin + t.me;
+  for (; AHEAD > 1 && i + (AHEAD - 1) * TEAM < end; i += AHEAD * TEAM)
+    for (uint k = 0; k < AHEAD; k++) add_along(x, weight, g, i + k * TEAM, norm, sum, along);
+  for (; i < end; i += TEAM) add_along(x, weight, g, i, norm, sum, along);
   if (CENTRED) sum = team_sum(t, sum);
   along = team_sum(t, along);
   if (t.me == 0) more[at.y * size.chunks + at.x] = float2(sum, along);

@@ -141,7 +141,10 @@ kernel void smelt_softvjp_parts(const device T *y [[buffer(0)]], const device T 
   y += long(at.y) * size.columns;
   g += long(at.y) * size.columns;
   float sum = 0.0f;
-  for (uint i = begin + t.me; i < end; i += TEAM) sum += along(float(y[i]), float(g[i]));
+  uint i = begin + t.me;
+  for (; AHEAD > 1 && i + (AHEAD - 1) * TEAM < end; i += AHEAD * TEAM)
+    for (uint k = 0; k < AHEAD; k++) sum += along(float(y[i + k * TEAM]), float(g[i + k * TEAM]));
+  for (; i < end; i += TEAM) sum += along(float(y[i]), float(g[i]));
   sum = team_sum(t, sum);
   if (t.me == 0) parts[at.y * size.chunks + at.x] = sum;
 }

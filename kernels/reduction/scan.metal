@@ -81,6 +81,8 @@ kernel void smelt_scan(const device T *x [[buffer(0)]], device R *out [[buffer(1
 // ---- Few long rows: a team takes a chunk of a row. parts: (rows, chunks), what a chunk adds up to.
 
 struct long_size { uint columns, chunk, chunks; float unused; };
+constant constexpr uint AHEAD = SIMDGROUPS == 1 ? 1 : 8;
+inline T element_at(const device T *x, uint columns, uint k) { return x[REVERSE ? columns - 1 - k : k]; }
 
 kernel void smelt_scan_parts(const device T *x [[buffer(0)]], device A *parts [[buffer(1)]],
                              constant long_size &size [[buffer(2)]], uint2 at [[threadgroup_position_in_grid]],
@@ -90,8 +92,10 @@ kernel void smelt_scan_parts(const device T *x [[buffer(0)]], device A *parts [[
   const uint begin = at.x * size.chunk, end = min(begin + size.chunk, size.columns);
   x += long(at.y) * size.columns;
   A sum = start();
-  for (uint k = begin + simdgroup * 32 + lane; k < end; k += TEAM)
-    sum = combine(sum, element(x[REVERSE ? size.columns - 1 - k : k]));
+  uint k = begin + simdgroup * 32 + lane;
+  for (; AHEAD > 1 && k + (AHEAD - 1) * TEAM < end; k += AHEAD * TEAM)
+    for (uint i = 0; i < AHEAD; i++) sum = combine(sum, element(element_at(x, size.columns, k + i * TEAM)));
+  for (; k < end; k += TEAM) sum = combine(sum, element(element_at(x, size.columns, k)));
   sum = fold(sum, simdgroup, lane, shared);
   if (simdgroup == 0 && lane == 0) parts[at.y * size.chunks + at.x] = sum;
 }

@@ -1,6 +1,6 @@
 // Sorting of rows, as bitonic networks: blocks of BLOCK elements in threadgroup memory, longer rows by further steps
 // in memory. The text stands behind the types T and R and the constants BLOCK (a power of two), INDICES (the result is
-// where elements were, not the elements) and DESCENDING.
+// where elements were, not the elements), DESCENDING and STEPS.
 //
 // An element's key is its value as an unsigned number that compares as the value does, NaN above all, and below it its
 // place: equal elements keep their order, and any two keys differ. Rows are filled up to a power of two with the
@@ -65,17 +65,26 @@ kernel void smelt_sort_block(const device T *x [[buffer(0)]], device R *out [[bu
   }
 }
 
-// One step between keys that are at least BLOCK apart. Threads: (pair, row).
+// STEPS steps between keys that are at least BLOCK apart: the first `distance`, each of the next half as far. A thread
+// has the 2^STEPS keys that are exchanged with one another. Threads: (set of keys, row).
 kernel void smelt_sort_step(device ulong *scratch [[buffer(0)]], constant sort_size &size [[buffer(1)]],
                             uint2 at [[thread_position_in_grid]]) {
-  const uint low = at.x / size.distance * (2 * size.distance) + at.x % size.distance;
-  device ulong *keys = scratch + long(at.y) * size.padded;
-  const ulong a = keys[low], b = keys[low + size.distance];
-  const bool swaps = (a > b) == ((low & size.width) == 0);
-  if (swaps) {
-    keys[low] = b;
-    keys[low + size.distance] = a;
-  }
+  constexpr uint COUNT = 1u << STEPS;
+  const uint nearest = size.distance >> (STEPS - 1);
+  const uint low = at.x / nearest * (COUNT * nearest) + at.x % nearest;
+  const bool ascends = (low & size.width) == 0;
+  device ulong *to = scratch + long(at.y) * size.padded + low;
+  ulong keys[COUNT];
+  for (uint i = 0; i < COUNT; i++) keys[i] = to[long(i) * nearest];
+  for (uint far = COUNT / 2; far > 0; far /= 2)
+    for (uint i = 0; i < COUNT; i++) {
+      if (i & far) continue;
+      const ulong a = keys[i], b = keys[i + far];
+      const bool swaps = (a > b) == ascends;
+      keys[i] = swaps ? b : a;
+      keys[i + far] = swaps ? a : b;
+    }
+  for (uint i = 0; i < COUNT; i++) to[long(i) * nearest] = keys[i];
 }
 
 // The steps of a width that are less than BLOCK apart; of the last width, also the result.

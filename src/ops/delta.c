@@ -1,6 +1,7 @@
 /* The gated delta rule token by token: kernels/sequence/delta.metal. */
 #include "ops/delta.h"
 #include "kernels/kernel_text.h"
+
 #include "ops/program.h"
 #include "ops/routine_input.h"
 
@@ -14,11 +15,14 @@ static smelt_status run(const struct delta *d, smelt_array *const arrays[DELTA_A
                         smelt_array *states) {
     const struct delta_size size = {(uint32_t)d->length, (uint32_t)d->heads,  (uint32_t)d->values,
                                     (uint32_t)d->chunk,  (uint32_t)d->chunks, (float)d->scale};
-    const struct routine routine = {
-        .entry = "smelt_delta",
-        .texts = {kernel_text_delta},
-        .types = {{"T", d->dtype}},
-        .sizes = {{"DEPTH", (int32_t)d->depth}, {"INITIAL", arrays[DELTA_INITIAL] != NULL}}};
+    bool gpu = !program_is_host(d->call.device);
+    int lanes = d->depth <= 64 ? 8 : d->depth <= 128 ? 16 : 32, columns = 32 / lanes;
+    const struct routine routine = {.entry = gpu ? "smelt_delta_lanes" : "smelt_delta",
+                                    .texts = {kernel_text_delta},
+                                    .types = {{"T", d->dtype}},
+                                    .sizes = {{"DEPTH", (int32_t)d->depth},
+                                              {"INITIAL", arrays[DELTA_INITIAL] != NULL},
+                                              {"LANES", lanes}}};
     smelt_dispatch_desc dispatch = {.grid = {d->values, d->heads, d->batches}, .threadgroup = {1, 1, 1}};
     for (int i = 0; i < DELTA_ARRAYS; i++)
         dispatch.buffers[i].array = arrays[i] ? arrays[i] : arrays[DELTA_G];
@@ -26,6 +30,10 @@ static smelt_status run(const struct delta *d, smelt_array *const arrays[DELTA_A
     dispatch.buffers[7].array = states;
     dispatch.buffers[8] = (smelt_buffer){.bytes = &size, .size = sizeof size};
     dispatch.threadgroup[0] = d->values < 64 ? d->values : 64;
+    if (gpu) {
+        dispatch.grid[0] = (d->values + columns - 1) / columns * 32;
+        dispatch.threadgroup[0] = 32;
+    }
     return routine_run(&d->call, &routine, &dispatch);
 }
 

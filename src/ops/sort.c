@@ -15,6 +15,8 @@
 #define MOST_BLOCK 2048
 #define LEAST_BLOCK 32
 #define MOST_THREADS 256
+/* Steps between keys in memory that are taken at once, by the eight keys a thread holds. */
+#define MOST_STEPS 3
 
 /* Shared with the kernels. */
 struct sort_size {
@@ -33,20 +35,22 @@ static uint32_t power_of_two(int64_t count) {
     return power;
 }
 
+/* steps: of smelt_sort_step; 0: another entry. */
 static smelt_status run(const struct call *call, const char *entry, uint32_t block,
-                        smelt_array *const arrays[3], const struct sort_size *size, bool step) {
+                        smelt_array *const arrays[3], const struct sort_size *size, int steps) {
     const struct routine routine = {.entry = entry,
                                     .texts = {kernel_text_sort},
                                     .types = {{"T", arrays[0]->dtype}, {"R", arrays[1]->dtype}},
                                     .sizes = {{"BLOCK", (int32_t)block},
                                               {"INDICES", gives_indices(call)},
-                                              {"DESCENDING", call->desc->reverse}}};
+                                              {"DESCENDING", call->desc->reverse},
+                                              {"STEPS", steps ? steps : 1}}};
     smelt_dispatch_desc dispatch = {0};
     int64_t threads = block / 2 < MOST_THREADS ? block / 2 : MOST_THREADS;
-    if (step) {
+    if (steps) {
         dispatch.buffers[0].array = arrays[2];
         dispatch.buffers[1] = (smelt_buffer){.bytes = size, .size = sizeof *size};
-        dispatch.grid[0] = size->padded / 2;
+        dispatch.grid[0] = size->padded >> steps;
         dispatch.grid[1] = size->rows;
         dispatch.grid[2] = 1;
     } else {
@@ -64,9 +68,13 @@ static smelt_status run(const struct call *call, const char *entry, uint32_t blo
 /* Rows of several blocks: runs of growing width are merged. arrays: x, the result, keys. */
 static smelt_status run_widths(const struct call *call, smelt_array *const arrays[3], struct sort_size size) {
     for (size.width = 2 * MOST_BLOCK; size.width <= size.padded && size.width; size.width *= 2) {
-        for (size.distance = size.width / 2; size.distance >= MOST_BLOCK; size.distance /= 2)
-            TRY(run(call, "smelt_sort_step", MOST_BLOCK, arrays, &size, true));
-        TRY(run(call, "smelt_sort_merge", MOST_BLOCK, arrays, &size, false));
+        for (size.distance = size.width / 2; size.distance >= MOST_BLOCK;) {
+            int steps = 1;
+            while (steps < MOST_STEPS && size.distance >> steps >= MOST_BLOCK) steps++;
+            TRY(run(call, "smelt_sort_step", MOST_BLOCK, arrays, &size, steps));
+            size.distance >>= steps;
+        }
+        TRY(run(call, "smelt_sort_merge", MOST_BLOCK, arrays, &size, 0));
     }
     return SMELT_OK;
 }
@@ -83,7 +91,7 @@ static smelt_status sort_rows(const struct call *call, const struct routine_rows
     smelt_shape keys = {2, {single ? 1 : rows->rows, size.padded}};
     TRY(call_output(call, SMELT_UINT64, &keys, &scratch));
     smelt_array *const arrays[] = {rows->array, out, scratch};
-    smelt_status status = run(call, "smelt_sort_block", block, arrays, &size, false);
+    smelt_status status = run(call, "smelt_sort_block", block, arrays, &size, 0);
     if (status == SMELT_OK && !single) status = run_widths(call, arrays, size);
     smelt_array_release(scratch);
     return status;

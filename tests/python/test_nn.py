@@ -78,6 +78,25 @@ def test_few_long_rows(dtype):
     assert np.isnan(made[2]).all() and np.allclose(made[3], 1 / 20000) and np.isnan(made[4, 5]) and not made[4, 6:].any()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_of_few_long_rows(dtype):
+    for shape in part([(1, 16384), (3, 20001), (1, 70007)], DTYPES.index(dtype)):
+        a, g, weight = random(shape, dtype) * 2 + 1, random(shape, dtype), random(shape[-1:], dtype)
+        x, d, w = values_of(a), values_of(g), values_of(weight)
+        y = values_of(smelt.softmax(a, -1))
+        back = smelt.vjp(lambda x: smelt.softmax(x, -1), [a], [g])[1][0]
+        compare(back, y * (d - (y * d).sum(-1, keepdims=True)), dtype, 1e-5)
+        back = smelt.vjp(lambda x: smelt.log_softmax(x, -1), [a], [g])[1][0]
+        logarithms = values_of(smelt.log_softmax(a, -1))
+        compare(back, d - np.exp(logarithms) * d.sum(-1, keepdims=True), dtype, 1e-5)
+        for centred, f in ((True, lambda x, w: smelt.layer_norm(x, w, None, 1e-3)), (False, lambda x, w: smelt.rms_norm(x, w, 1e-3))):
+            mean = x.mean(-1, keepdims=True) if centred else 0
+            scale = 1 / np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + 1e-3)
+            n, h = (x - mean) * scale, d * w
+            wanted = (h - (h.mean(-1, keepdims=True) if centred else 0) - n * (h * n).mean(-1, keepdims=True)) * scale
+            compare(smelt.vjp(f, [a, weight], [g])[1][0], wanted, dtype, 1e-4)
+
+
 def test_norms_of_many_rows(engine):
     # Rows share teams; the last ones have fewer. The first elements are far from the others.
     for rows in (257, 1030):

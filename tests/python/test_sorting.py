@@ -125,3 +125,39 @@ def test_scans_carry_nan(engine):
     for name in SCANS:
         made = np.asarray(getattr(smelt, name)(smelt.array(x), -1))
         assert np.isfinite(made[0, :40]).all() and np.isnan(made[0, 40:]).all() and np.isfinite(made[1]).all()
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_scans_of_few_long_rows(name):
+    for dtype, shape, reverse in part([("float32", (1, 16384), False), ("int32", (3, 20001), True), ("int64", (2, 33000), False),
+                                       ("float32", (20, 16500), True)], list(SCANS).index(name), 2):
+        x = integers(shape, dtype) if dtype in INTEGERS else rng.uniform(0.999, 1.001, shape).astype(dtype)
+        turned = x[:, ::-1] if reverse else x
+        wide = turned if dtype in INTEGERS else turned.astype(np.float64)
+        wanted = SCANS[name](wide, axis=-1, dtype=wide.dtype) if name in ("cumsum", "cumprod") else SCANS[name](wide, axis=-1)
+        wanted = wanted[:, ::-1] if reverse else wanted
+        for transposed in (False, True):
+            poison(x.size)
+            made = np.asarray(getattr(smelt, name)(smelt.array(x.T.copy() if transposed else x), 0 if transposed else -1,
+                                                   reverse=reverse))
+            np.testing.assert_allclose(made.T if transposed else made, wanted, rtol=0 if dtype in INTEGERS else 3e-4)
+        if name in ("cumsum", "cumprod"):
+            before = np.asarray(getattr(smelt, name)(smelt.array(x), -1, reverse=reverse, inclusive=False))
+            one = (slice(None), slice(-1, None) if reverse else slice(0, 1))
+            rest, shifted = ((slice(None, -1), slice(1, None)) if reverse else (slice(1, None), slice(None, -1)))
+            assert (before[one] == (name == "cumprod")).all()
+            np.testing.assert_allclose(before[:, rest], wanted[:, shifted], rtol=0 if dtype in INTEGERS else 3e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bool", "int8", "uint64"])
+def test_extremes_of_long_lines(engine, dtype):
+    # Chunks, and with the longest of them chunks of candidates.
+    for shape in part([(2, 4097), (1, 9000), (3, 5000)], len(dtype)) + ([(1, 1100000)] if (engine, dtype) == ("cpu", "float32") else []):
+        x = rng.standard_normal(shape).astype(dtype) if dtype.startswith("float") else integers(shape, dtype)
+        for function, reference in ((smelt.argmax, np.argmax), (smelt.argmin, np.argmin)):
+            assert np.array_equal(np.asarray(function(smelt.array(x), -1)), reference(x, -1))
+            assert np.array_equal(np.asarray(function(smelt.array(x))), reference(x))
+            assert np.array_equal(np.asarray(function(smelt.array(x.T.copy()), 0)), reference(x, -1))
+    if dtype == "float32":
+        x[0, 4090] = x[0, 300] = np.nan
+        assert smelt.argmax(smelt.array(x)).item() == smelt.argmin(smelt.array(x)).item() == 300
