@@ -12,6 +12,7 @@ extern const char kernel_text_complex64[];
 extern const char kernel_text_dense_cholesky[];
 extern const char kernel_text_dense_copy[];
 extern const char kernel_text_dense_lu[];
+extern const char kernel_text_dense_lu_small[];
 extern const char kernel_text_dense_product[];
 extern const char kernel_text_dense_qr[];
 extern const char kernel_text_dense_qr_small[];

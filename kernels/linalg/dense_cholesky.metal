@@ -107,31 +107,41 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
 
 #else
 
-// One simdgroup, of 4 × 8 lanes: each keeps 16 × 8 elements, 4 rows and 8 columns apart, in registers. Row by row, the pivot's row is
-// published, and its products are subtracted from the rows below, except where all of a lane's elements lie below the diagonal.
+// DOWN × ACROSS threads: each keeps 64 / DOWN × 64 / ACROSS elements, DOWN rows and ACROSS columns apart, in registers. Row by row,
+// the pivot's row is published, and its products are subtracted from the rows below, except where all of a thread's elements lie
+// below the diagonal. Many matrices have a simdgroup each, of 4 × 8 lanes; few have 16 × 16 threads, whose steps take less time.
+constant constexpr uint HIGH = 64 / DOWN, WIDE = 64 / ACROSS;
 
-// Rows 4 · block to 4 · block + 3. The block's number is a constant, so that the elements stay in registers.
+inline void meet() {
+    if (DOWN * ACROSS == 32)
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+    else
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+// Rows DOWN · block to DOWN · block + DOWN - 1. The block's number is a constant, so that the elements stay in registers.
 template <uint block>
-inline void eliminate(thread float (&u)[16][8], threadgroup float *rows, uint ty, uint tx, uint size, thread uint &failed,
+inline void eliminate(thread float (&u)[HIGH][WIDE], threadgroup float *rows, uint ty, uint tx, uint size, thread uint &failed,
                       thread float &pivot, thread float &smallest) {
-    for (uint step = 0; step < 4; step++) {
-        const uint j = 4 * block + step;
+    constexpr uint left = block * DOWN / ACROSS;
+    for (uint step = 0; step < DOWN; step++) {
+        const uint j = DOWN * block + step;
         if (j >= size) break;
         threadgroup float *row = rows + (j & 1) * 64;
         if (ty == step)
-            SMELT_UNROLL for (uint c = block / 2; c < 8; c++) row[tx + 8 * c] = u[block][c];
-        simdgroup_barrier(mem_flags::mem_threadgroup);
+            SMELT_UNROLL for (uint c = left; c < WIDE; c++) row[tx + ACROSS * c] = u[block][c];
+        meet();
         const float d = row[j];
         if (failed == size && !(d > 0.0f && d < INFINITY)) failed = j, pivot = d;
         smallest = metal::min(smallest, d);
         // One step of Newton's method: the root is then within two units in the last place.
         float scale = d < 0x1p-100f ? metal::rsqrt(d) : metal::fast::rsqrt(d);
         scale = metal::fma(0.5f * scale, metal::fma(-d * scale, scale, 1.0f), scale);
-        float across[8];
-        SMELT_UNROLL for (uint c = block / 2; c < 8; c++) across[c] = row[tx + 8 * c] * scale;
-        SMELT_UNROLL for (uint r = block; r < 16; r++) {
-            const float down = row[ty + 4 * r] * scale;
-            SMELT_UNROLL for (uint c = r / 2; c < 8; c++) {
+        float across[WIDE];
+        SMELT_UNROLL for (uint c = left; c < WIDE; c++) across[c] = row[tx + ACROSS * c] * scale;
+        SMELT_UNROLL for (uint r = block; r < HIGH; r++) {
+            const float down = row[ty + DOWN * r] * scale;
+            SMELT_UNROLL for (uint c = r * DOWN / ACROSS; c < WIDE; c++) {
                 const float less = u[r][c] - down * across[c];
                 // Selected, not multiplied by 0: after a failure the products are NaN.
                 u[r][c] = r > block || ty > step ? less : ty == step ? across[c] : u[r][c];
@@ -140,30 +150,32 @@ inline void eliminate(thread float (&u)[16][8], threadgroup float *rows, uint ty
     }
 }
 
-// Threadgroups of 32 threads, one for each matrix.
+// Threadgroups of DOWN * ACROSS threads, one for each matrix.
 kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], device float *dbg [[buffer(2)]],
                             device const float *jitter [[buffer(3)]], constant cholesky_size &size [[buffer(4)]],
                             uint matrix [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup float rows[2 * 64];
     const cholesky_size s = size; // stores might change what is behind the reference
-    const uint ty = index / 8, tx = index % 8;
+    const uint ty = index / ACROSS, tx = index % ACROSS;
     const float more = s.jitter ? jitter[matrix] : 0.0f;
     a += matrix * s.in_matrix + s.in_first;
     out += matrix * s.out_matrix + s.out_first;
     dbg += matrix * DBG_COUNT;
-    float u[16][8];
+    float u[HIGH][WIDE];
     if (s.size == 64) {
         // What lies below the diagonal is read, too, and has no effect.
-        SMELT_UNROLL for (uint r = 0; r < 16; r++)
-            SMELT_UNROLL for (uint c = 0; c < 8; c++)
-                u[r][c] = c < r / 2 ? 0.0f : a[(ty + 4 * r) * s.in_row + (tx + 8 * c) * s.in_column];
-        SMELT_UNROLL for (uint r = 0; r < 16; r++) u[r][r / 2] += ty + 4 * (r % 2) == tx ? more : 0.0f;
+        SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
+            SMELT_UNROLL for (uint c = 0; c < WIDE; c++)
+                u[r][c] = c < r * DOWN / ACROSS ? 0.0f : a[(ty + DOWN * r) * s.in_row + (tx + ACROSS * c) * s.in_column];
+        SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
+            u[r][r * DOWN / ACROSS] += ty + DOWN * r == tx + ACROSS * (r * DOWN / ACROSS) ? more : 0.0f;
     } else {
-        SMELT_UNROLL for (uint r = 0; r < 16; r++)
-            SMELT_UNROLL for (uint c = 0; c < 8; c++) {
-                const uint i = ty + 4 * r, j = tx + 8 * c;
+        SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
+            SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
+                const uint i = ty + DOWN * r, j = tx + ACROSS * c;
                 u[r][c] = i == j ? 1.0f : 0.0f;
-                if (c >= r / 2 && i <= j && j < s.size) u[r][c] = a[i * s.in_row + j * s.in_column] + (i == j ? more : 0.0f);
+                if (c >= r * DOWN / ACROSS && i <= j && j < s.size)
+                    u[r][c] = a[i * s.in_row + j * s.in_column] + (i == j ? more : 0.0f);
             }
     }
     uint failed = s.size;
@@ -172,6 +184,7 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
     eliminate<1>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<2>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<3>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+#if DOWN == 4
     eliminate<4>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<5>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<6>(u, rows, ty, tx, s.size, failed, pivot, smallest);
@@ -184,12 +197,13 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
     eliminate<13>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<14>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<15>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+#endif
     const bool whole = s.size == 64 && s.clear;
-    SMELT_UNROLL for (uint r = 0; r < 16; r++)
-        SMELT_UNROLL for (uint c = 0; c < 8; c++) {
-            const uint i = ty + 4 * r, j = tx + 8 * c;
+    SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
+        SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
+            const uint i = ty + DOWN * r, j = tx + ACROSS * c;
             if (whole || (i < s.size && j < s.size && (i <= j || s.clear)))
-                out[i * s.out_row + j * s.out_column] = c >= r / 2 && i <= j ? u[r][c] : 0.0f;
+                out[i * s.out_row + j * s.out_column] = c >= r * DOWN / ACROSS && i <= j ? u[r][c] : 0.0f;
         }
     if (index == 0) report(dbg, s, failed, pivot, smallest);
 }

@@ -10,23 +10,19 @@
 /* Of a threadgroup that solves a block: a column each. */
 #define CPU_SOLVE_THREADS 32
 #define GPU_SOLVE_THREADS 128
+/* On a GPU these leave most of its schedulers idle: each is factorised by more threads. */
+#define FEW_MATRICES 264
 
 /* ---- Texts. */
 
 static const char *const names[] = {
-    [KERNEL_COPY] = "linalg_copy",
-    [KERNEL_SYMMETRY] = "linalg_symmetry",
-    [KERNEL_IDENTITY] = "linalg_identity",
-    [KERNEL_BEGIN] = "linalg_begin",
-    [KERNEL_CHOLESKY] = "linalg_cholesky",
-    [KERNEL_SOLVE] = "linalg_solve",
-    [KERNEL_PRODUCT] = "linalg_product",
-    [KERNEL_QR_LEAF] = "linalg_qr_leaf",
-    [KERNEL_QR_SMALL] = "linalg_qr_small",
-    [KERNEL_LU_LEAF] = "linalg_lu_leaf",
-    [KERNEL_EXCHANGE] = "linalg_exchange",
-    [KERNEL_LIMB_DOT] = "linalg_limb_dot",
-    [KERNEL_LIMB_CHOLESKY] = "linalg_limb_cholesky",
+    [KERNEL_COPY] = "linalg_copy",         [KERNEL_SYMMETRY] = "linalg_symmetry",
+    [KERNEL_IDENTITY] = "linalg_identity", [KERNEL_BEGIN] = "linalg_begin",
+    [KERNEL_CHOLESKY] = "linalg_cholesky", [KERNEL_SOLVE] = "linalg_solve",
+    [KERNEL_PRODUCT] = "linalg_product",   [KERNEL_QR_LEAF] = "linalg_qr_leaf",
+    [KERNEL_QR_SMALL] = "linalg_qr_small", [KERNEL_LU_LEAF] = "linalg_lu_leaf",
+    [KERNEL_LU_SMALL] = "linalg_lu_small", [KERNEL_EXCHANGE] = "linalg_exchange",
+    [KERNEL_LIMB_DOT] = "linalg_limb_dot", [KERNEL_LIMB_CHOLESKY] = "linalg_limb_cholesky",
     [KERNEL_LIMB_QR] = "linalg_limb_qr",
 };
 
@@ -35,7 +31,7 @@ struct variant {
     enum dense_kernel kernel;
     bool host;
     int form; /* of products: see dense_product; of leaves: rows in registers; of copies on the host: 1 with
-                 a transposition, + 2 with measures */
+                 a transposition, + 2 with measures; of Cholesky on GPUs: 1 for few matrices */
 };
 
 static const char *text_of(const struct variant *v) {
@@ -58,6 +54,8 @@ static const char *text_of(const struct variant *v) {
     case KERNEL_LU_LEAF:
     case KERNEL_EXCHANGE:
         return kernel_text_dense_lu;
+    case KERNEL_LU_SMALL:
+        return kernel_text_dense_lu_small;
     default:
         return kernel_text_limbs;
     }
@@ -84,6 +82,8 @@ static void write_kernels(struct text *text, const void *context) {
                   v->form & 2 ? "true" : "false");
     if (!(v->kernel == KERNEL_COPY && v->host))
         text_add(text, "#define TRANSPOSES s.transpose\n#define MEASURES s.measure\n");
+    if (v->kernel == KERNEL_CHOLESKY)
+        text_addf(text, "#define DOWN %d\n#define ACROSS %d\n", v->form ? 16 : 4, v->form ? 16 : 8);
     if (v->kernel == KERNEL_QR_LEAF)
         text_addf(text, "#define LEAF_ROWS %d\n#define LEAF_SIMDGROUPS %d\n", v->form, v->host ? 4 : 16);
     text_add(text, kernel_text_flags);
@@ -181,7 +181,9 @@ smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_a
                                                 {.bytes = size, .size = sizeof *size}},
                                     .groups = {d->batch, 1, 1},
                                     .threadgroup = {32, 1, 1}};
-    return dense_launch(d, KERNEL_CHOLESKY, 0, &dispatch);
+    bool few = !d->host && d->batch <= FEW_MATRICES;
+    if (few) dispatch.threadgroup[0] = 256;
+    return dense_launch(d, KERNEL_CHOLESKY, few, &dispatch);
 }
 
 smelt_status dense_solve_block(const struct dense *d, smelt_array *t, smelt_array *b, smelt_array *x,

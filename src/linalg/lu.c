@@ -161,6 +161,23 @@ static smelt_status factor_halves(const struct dense *d, const struct lu_job *jo
     return exchange_columns(d, job, first + half, rest, first, half);
 }
 
+/* Matrices of one block, on GPUs: each by a threadgroup. */
+static smelt_status factor_small(const struct dense *d, const struct lu_job *job) {
+    const struct {
+        uint32_t rows, columns, rank;
+        float tolerance;
+    } size = {(uint32_t)d->rows, (uint32_t)d->columns, (uint32_t)least(d->rows, d->columns),
+              (float)job->tolerance};
+    smelt_dispatch_desc dispatch = {.buffers = {{.array = job->lu},
+                                                {.array = job->pivots},
+                                                {.array = d->flags},
+                                                {.array = d->stats},
+                                                {.bytes = &size, .size = sizeof size}},
+                                    .groups = {d->batch, 1, 1},
+                                    .threadgroup = {128, 1, 1}};
+    return dense_launch(d, KERNEL_LU_SMALL, 0, &dispatch);
+}
+
 smelt_status lu_compute(struct dense *d, void *context) {
     struct lu_job *job = context;
     int64_t m = d->rows, n = d->columns, rank = least(m, n), width = DENSE_BLOCK;
@@ -179,6 +196,7 @@ smelt_status lu_compute(struct dense *d, void *context) {
         TRY(factor_halves(d, job, 0, rank));
         return n > rank ? catch_up(d, job, 0, rank, n - rank) : SMELT_OK;
     }
+    if (m <= DENSE_BLOCK && n <= DENSE_BLOCK) return factor_small(d, job);
     for (int64_t first = 0; first < rank; first += width) {
         int64_t columns = least(width, rank - first);
         TRY(factor_panel(d, job, first, columns));

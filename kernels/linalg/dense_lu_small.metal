@@ -1,0 +1,108 @@
+// LU factorisation with partial pivoting of matrices of at most 64 × 64 elements, in place, one in each threadgroup of 8 × 16
+// threads. A thread keeps 8 × 4 elements, 8 rows and 16 columns apart, in registers. Rows do not move: `place` says where each
+// row is, and a row that has been a pivot's is not touched again.
+struct small_size {
+    uint rows, columns, rank;
+    float tolerance; // times the largest magnitude; < 0: no pivot is too small
+};
+
+constant constexpr uint STATS = 4, NOT_FINITE = 4, TINY = 5, DOWN = 8, ACROSS = 16, HIGH = 64 / DOWN, WIDE = 64 / ACROSS;
+
+struct small_state {
+    threadgroup float *column, *row;  // of the step
+    threadgroup uint *place, *holder; // of each row, where it is; of each place, the row that is there
+    device int *pivots;
+    device float *dbg;
+    uint tx, ty, lane, index, rows, rank;
+    float tiny, smallest;
+};
+
+// Steps 16 · block to 16 · block + 15. The block's number is a constant, so that the elements stay in registers.
+template <uint block> inline void eliminate(thread float (&x)[HIGH][WIDE], thread bool (&left)[HIGH], thread small_state &t) {
+    for (uint step = 0; step < ACROSS; step++) {
+        const uint j = ACROSS * block + step;
+        if (j >= t.rank) break;
+        // -1: the row is not to be chosen. NaN is above all.
+        if (t.tx == step)
+            SMELT_UNROLL for (uint r = 0; r < HIGH; r++) {
+                const float size = metal::abs(x[r][block]);
+                t.column[t.ty + DOWN * r] = !left[r] ? -1.0f : metal::isnan(size) ? INFINITY : size;
+            }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        const float low = t.column[t.lane], high = t.column[t.lane + 32], most = metal::simd_max(metal::max(low, high));
+        const uint low_place = low == most ? t.place[t.lane] : 64u, high_place = high == most ? t.place[t.lane + 32] : 64u;
+        const uint chosen = metal::simd_min(metal::min(low_place, high_place));
+        const uint pivot_row = t.holder[chosen], other = t.holder[j];
+        SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
+            if (t.ty + DOWN * r == pivot_row)
+                SMELT_UNROLL for (uint c = block; c < WIDE; c++) t.row[t.tx + ACROSS * c] = x[r][c];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        const float pivot = t.row[j], by = 1.0f / pivot;
+        if (t.index == 0) {
+            t.place[other] = chosen, t.holder[chosen] = other;
+            t.place[pivot_row] = j, t.holder[j] = pivot_row;
+            t.pivots[j] = int(chosen);
+            const bool tiny = metal::abs(pivot) <= t.tiny;
+            if ((tiny || !metal::isfinite(pivot)) && dbg_get(t.dbg, DBG_ERROR) == 0.0f) {
+                dbg_value(t.dbg, 0, float(j));
+                dbg_fail(t.dbg, tiny ? TINY : NOT_FINITE, pivot);
+            }
+        }
+        t.smallest = metal::min(t.smallest, metal::abs(pivot));
+        // All threads of a row need its element of the column: from the lane that has it.
+        SMELT_UNROLL for (uint r = 0; r < HIGH; r++) {
+            if (t.ty + DOWN * r == pivot_row) left[r] = false;
+            const float mine = metal::simd_shuffle(x[r][block], ushort((t.lane & 16) + step));
+            // As LAPACK does: by the reciprocal, unless that would overflow.
+            const float factor = metal::abs(pivot) >= 0x1p-126f ? mine * by : pivot != 0.0f ? mine / pivot : mine;
+            SMELT_UNROLL for (uint c = block; c < WIDE; c++) {
+                const uint column = t.tx + ACROSS * c;
+                const float less = metal::fma(-factor, t.row[column], x[r][c]);
+                const float value = column > j ? less : column == j ? factor : x[r][c];
+                x[r][c] = left[r] ? value : x[r][c];
+            }
+        }
+    }
+}
+
+kernel void linalg_lu_small(device float *a [[buffer(0)]], device int *pivots [[buffer(1)]], device float *dbg [[buffer(2)]],
+                            device const uint *stats [[buffer(3)]], constant small_size &size [[buffer(4)]],
+                            uint matrix [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]],
+                            uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float column[64], row[64];
+    threadgroup uint place[64], holder[64];
+    const small_size s = size; // stores might change what is behind the reference
+    const uint ty = index / ACROSS, tx = index % ACROSS;
+    a += matrix * s.rows * s.columns;
+    const float largest = as_type<float>(stats[matrix * STATS]);
+    small_state t = {column, row, place, holder, pivots + matrix * s.rank, dbg + matrix * DBG_COUNT, tx, ty, lane, index, s.rows,
+                     s.rank, s.tolerance >= 0.0f ? s.tolerance * largest : -1.0f, INFINITY};
+    float x[HIGH][WIDE];
+    bool left[HIGH];
+    if (index < 64) place[index] = holder[index] = index;
+    SMELT_UNROLL for (uint r = 0; r < HIGH; r++) {
+        const uint i = ty + DOWN * r;
+        left[r] = i < s.rows;
+        SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
+            const uint j = tx + ACROSS * c;
+            x[r][c] = i < s.rows && j < s.columns ? a[i * s.columns + j] : 0.0f;
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    eliminate<0>(x, left, t);
+    eliminate<1>(x, left, t);
+    eliminate<2>(x, left, t);
+    eliminate<3>(x, left, t);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    SMELT_UNROLL for (uint r = 0; r < HIGH; r++) {
+        const uint i = ty + DOWN * r;
+        SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
+            const uint j = tx + ACROSS * c;
+            if (i < s.rows && j < s.columns) a[place[i] * s.columns + j] = x[r][c];
+        }
+    }
+    if (index != 0) return;
+    dbg_iterations(t.dbg, s.rank);
+    dbg_value(t.dbg, 1, t.smallest);
+    dbg_succeed(t.dbg);
+}
