@@ -158,17 +158,3 @@ smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt
     smelt_status status = program_output(call->device, call->desc->stream, dtype, shape, array);
     return status == SMELT_OK ? status : fail_within(status, "%s", call->name);
 }
-
-smelt_status call_line(const struct call *call, smelt_array **array, int *axis) {
-    bool flat;
-    smelt_array *input = call->inputs[0], *dense;
-    TRY(call_axis(call, input->shape.ndim, axis, &flat));
-    if (!flat) {
-        *array = smelt_array_retain(input);
-        return SMELT_OK;
-    }
-    TRY(call_contiguous(call, input, &dense));
-    smelt_status status = smelt_array_view(dense, (smelt_shape){1, {input->size}}, NULL, 0, array);
-    smelt_array_release(dense);
-    return status;
-}

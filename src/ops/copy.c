@@ -153,3 +153,17 @@ smelt_status evaluate_astype(const struct call *call, smelt_array **result) {
     if (call->inputs[0]->dtype == dtype) return evaluate_identity(call, result);
     return copy(call, call->inputs[0], dtype, result);
 }
+
+smelt_status call_line(const struct call *call, smelt_array **array, int *axis) {
+    bool flat;
+    smelt_array *input = call->inputs[0], *dense;
+    TRY(call_axis(call, input->shape.ndim, axis, &flat));
+    if (!flat) {
+        *array = smelt_array_retain(input);
+        return SMELT_OK;
+    }
+    TRY(call_contiguous(call, input, &dense));
+    smelt_status status = smelt_array_view(dense, (smelt_shape){1, {input->size}}, NULL, 0, array);
+    smelt_array_release(dense);
+    return status;
+}

@@ -92,8 +92,6 @@ smelt_status call_check_axes(const char *name, const int *axes, int count, int n
 smelt_status call_axes(const struct call *call, int ndim, uint32_t *axes);
 /* The one axis; if none is given, *flat is true. */
 smelt_status call_axis(const struct call *call, int ndim, int *axis, bool *flat);
-/* The input with the one axis, or if none is given its elements in a row. *array is a reference. */
-smelt_status call_line(const struct call *call, smelt_array **array, int *axis);
 /* A new array of a call's device. */
 smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt_shape *shape,
                          smelt_array **array);
@@ -104,6 +102,8 @@ smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt
 smelt_status call_bring(const struct call *call, smelt_array *array, smelt_array **here);
 /* A row-contiguous array of the same elements, on the call's device: a reference to `array`, or a copy. */
 smelt_status call_contiguous(const struct call *call, smelt_array *array, smelt_array **result);
+/* The input with the one axis, or if none is given its elements in a row. *array is a reference. */
+smelt_status call_line(const struct call *call, smelt_array **array, int *axis);
 /* Copies `from`, broadcast and converted, to `to` with its strides from `offset` on. */
 smelt_status call_place(const struct call *call, smelt_array *from, smelt_array *to, const smelt_shape *space,
                         const int64_t *strides, int64_t offset);

@@ -35,14 +35,14 @@ static smelt_status run_long_softmax(const struct call *call, const struct long_
                                      const struct routine *routine, smelt_array *x, smelt_array *more,
                                      smelt_array *out) {
     smelt_array *parts;
-    TRY(long_rows_parts(call, cut, SMELT_FLOAT32, more ? 1 : 2, &parts));
+    TRY(rows_long_parts(call, cut, SMELT_FLOAT32, more ? 1 : 2, &parts));
     smelt_status status =
-        more ? long_rows_run(call, cut, *routine, "smelt_softvjp_parts", (smelt_array *[]){x, more, parts}, 3)
-             : long_rows_run(call, cut, *routine, "smelt_softmax_parts", (smelt_array *[]){x, parts}, 2);
+        more ? rows_long_run(call, cut, *routine, "smelt_softvjp_parts", (smelt_array *[]){x, more, parts}, 3)
+             : rows_long_run(call, cut, *routine, "smelt_softmax_parts", (smelt_array *[]){x, parts}, 2);
     if (status == SMELT_OK)
-        status = more ? long_rows_run(call, cut, *routine, "smelt_softvjp_long",
+        status = more ? rows_long_run(call, cut, *routine, "smelt_softvjp_long",
                                       (smelt_array *[]){x, more, out, parts}, 4)
-                      : long_rows_run(call, cut, *routine, "smelt_softmax_long",
+                      : rows_long_run(call, cut, *routine, "smelt_softmax_long",
                                       (smelt_array *[]){x, out, parts}, 3);
     smelt_array_release(parts);
     return status;
@@ -59,7 +59,7 @@ static smelt_status run_softmax(const struct call *call, const struct routine_ro
         .texts = {kernel_text_team, kernel_text_softmax},
         .types = {{"T", out->dtype}},
         .sizes = {{"SIMDGROUPS", team.simdgroups}, {"LOGARITHM", is_logarithm(call)}}};
-    if (long_rows_cut(call, rows->rows, rows->columns, &cut))
+    if (rows_long_cut(call, rows->rows, rows->columns, &cut))
         return run_long_softmax(call, &cut, &routine, rows->array, more, out);
     smelt_dispatch_desc dispatch = {
         .buffers = {{.array = rows->array}}, .groups = {team.groups}, .threadgroup = {team.threads}};
@@ -134,18 +134,18 @@ static smelt_status run_long_norm(const struct call *call, const struct long_row
                                   const struct routine *routine, bool forward, smelt_array *const arrays[4]) {
     smelt_array *x = arrays[0], *weight = arrays[1], *second = arrays[2], *out = arrays[3], *parts,
                 *more = NULL;
-    TRY(long_rows_parts(call, cut, SMELT_FLOAT32, 2, &parts));
+    TRY(rows_long_parts(call, cut, SMELT_FLOAT32, 2, &parts));
     smelt_status status =
-        long_rows_run(call, cut, *routine, "smelt_norm_parts", (smelt_array *[]){x, parts}, 2);
+        rows_long_run(call, cut, *routine, "smelt_norm_parts", (smelt_array *[]){x, parts}, 2);
     if (status == SMELT_OK && forward)
-        status = long_rows_run(call, cut, *routine, "smelt_norm_long",
+        status = rows_long_run(call, cut, *routine, "smelt_norm_long",
                                (smelt_array *[]){x, weight, second, out, parts}, 5);
-    if (status == SMELT_OK && !forward) status = long_rows_parts(call, cut, SMELT_FLOAT32, 2, &more);
+    if (status == SMELT_OK && !forward) status = rows_long_parts(call, cut, SMELT_FLOAT32, 2, &more);
     if (status == SMELT_OK && !forward)
-        status = long_rows_run(call, cut, *routine, "smelt_normvjp_parts",
+        status = rows_long_run(call, cut, *routine, "smelt_normvjp_parts",
                                (smelt_array *[]){x, weight, second, parts, more}, 5);
     if (status == SMELT_OK && !forward)
-        status = long_rows_run(call, cut, *routine, "smelt_normvjp_long",
+        status = rows_long_run(call, cut, *routine, "smelt_normvjp_long",
                                (smelt_array *[]){x, weight, second, out, parts, more}, 6);
     smelt_array_release(parts);
     smelt_array_release(more);
@@ -172,7 +172,7 @@ static smelt_status run_norm(const struct call *call, const char *entry, const s
     /* What the code does not use is bound to something. */
     smelt_array *const arrays[] = {rows->array, weight ? weight : rows->array, second ? second : rows->array,
                                    out};
-    if (long_rows_cut(call, rows->rows, rows->columns, &cut)) {
+    if (rows_long_cut(call, rows->rows, rows->columns, &cut)) {
         cut.size.eps = size.eps;
         return run_long_norm(call, &cut, &routine, forward, arrays);
     }

@@ -20,7 +20,7 @@ static int64_t ratio_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-bool long_rows_cut(const struct call *call, int64_t rows, int64_t columns, struct long_rows *cut) {
+bool rows_long_cut(const struct call *call, int64_t rows, int64_t columns, struct long_rows *cut) {
     bool host = program_is_host(call->device);
     if (rows < 1 || rows >= (host ? FEW_ROWS : FEW_ROWS_OF_GPU) || columns < LONG_ROW ||
         columns > UINT32_MAX / 2)
@@ -34,14 +34,14 @@ bool long_rows_cut(const struct call *call, int64_t rows, int64_t columns, struc
     return true;
 }
 
-smelt_status long_rows_parts(const struct call *call, const struct long_rows *cut, smelt_dtype dtype,
+smelt_status rows_long_parts(const struct call *call, const struct long_rows *cut, smelt_dtype dtype,
                              int width, smelt_array **parts) {
     struct call own = *call;
     own.into = NULL;
     return call_output(&own, dtype, &(smelt_shape){2, {cut->rows, width * (int64_t)cut->size.chunks}}, parts);
 }
 
-smelt_dispatch_desc long_rows_dispatch(const struct long_rows *cut, smelt_array *const *arrays, int count) {
+smelt_dispatch_desc rows_long_dispatch(const struct long_rows *cut, smelt_array *const *arrays, int count) {
     smelt_dispatch_desc dispatch = {.groups = {cut->size.chunks, cut->rows, 1},
                                     .threadgroup = {cut->simdgroups * 32, 1, 1}};
     for (int i = 0; i < count; i++) dispatch.buffers[i].array = arrays[i];
@@ -49,9 +49,9 @@ smelt_dispatch_desc long_rows_dispatch(const struct long_rows *cut, smelt_array 
     return dispatch;
 }
 
-smelt_status long_rows_run(const struct call *call, const struct long_rows *cut, struct routine routine,
+smelt_status rows_long_run(const struct call *call, const struct long_rows *cut, struct routine routine,
                            const char *entry, smelt_array *const *arrays, int count) {
-    smelt_dispatch_desc dispatch = long_rows_dispatch(cut, arrays, count);
+    smelt_dispatch_desc dispatch = rows_long_dispatch(cut, arrays, count);
     for (int i = 0; i < ROUTINE_SIZES && routine.sizes[i].name; i++)
         if (strcmp(routine.sizes[i].name, "SIMDGROUPS") == 0)
             routine.sizes[i].value = (int32_t)cut->simdgroups;

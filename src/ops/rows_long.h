@@ -17,17 +17,17 @@ struct long_rows {
 };
 
 /* Whether one team per row would leave most of the device idle; if so, fills in `rows`. */
-bool long_rows_cut(const struct call *call, int64_t rows, int64_t columns, struct long_rows *cut);
+bool rows_long_cut(const struct call *call, int64_t rows, int64_t columns, struct long_rows *cut);
 
 /* An array of `width` numbers for each chunk of each row. */
-smelt_status long_rows_parts(const struct call *call, const struct long_rows *cut, smelt_dtype dtype,
+smelt_status rows_long_parts(const struct call *call, const struct long_rows *cut, smelt_dtype dtype,
                              int width, smelt_array **parts);
 
 /* The threads for all chunks, with the arrays and then the size as buffers. */
-smelt_dispatch_desc long_rows_dispatch(const struct long_rows *cut, smelt_array *const *arrays, int count);
+smelt_dispatch_desc rows_long_dispatch(const struct long_rows *cut, smelt_array *const *arrays, int count);
 
 /* Runs `entry` of the routine so. */
-smelt_status long_rows_run(const struct call *call, const struct long_rows *cut, struct routine routine,
+smelt_status rows_long_run(const struct call *call, const struct long_rows *cut, struct routine routine,
                            const char *entry, smelt_array *const *arrays, int count);
 
 #endif

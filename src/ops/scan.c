@@ -99,10 +99,10 @@ static smelt_status scan_long(const struct call *call, const struct long_rows *c
     int simdgroups = (int)cut->simdgroups;
     TRY(scan_function(call, "smelt_scan_parts", 1, from->dtype, sum, out->dtype, simdgroups, &first));
     TRY(scan_function(call, "smelt_scan_long", 2, from->dtype, sum, out->dtype, simdgroups, &then));
-    TRY(long_rows_parts(call, cut, sum, 1, &parts));
-    smelt_dispatch_desc dispatch = long_rows_dispatch(cut, (smelt_array *[]){from, parts}, 2);
+    TRY(rows_long_parts(call, cut, sum, 1, &parts));
+    smelt_dispatch_desc dispatch = rows_long_dispatch(cut, (smelt_array *[]){from, parts}, 2);
     smelt_status status = scan_run(call, first, &dispatch);
-    dispatch = long_rows_dispatch(cut, (smelt_array *[]){from, out, parts}, 3);
+    dispatch = rows_long_dispatch(cut, (smelt_array *[]){from, out, parts}, 3);
     if (status == SMELT_OK) status = scan_run(call, then, &dispatch);
     smelt_array_release(parts);
     return status;
@@ -114,7 +114,7 @@ static smelt_status scan_dense(const struct call *call, smelt_array *from, smelt
     smelt_function *function;
     struct long_rows cut;
     int64_t columns = from->shape.size[from->shape.ndim - 1], rows = from->size / columns;
-    if (long_rows_cut(call, rows, columns, &cut)) return scan_long(call, &cut, from, sum, out);
+    if (rows_long_cut(call, rows, columns, &cut)) return scan_long(call, &cut, from, sum, out);
     struct routine_team team = routine_team_of(call, rows, columns);
     const uint32_t size[2] = {(uint32_t)rows, (uint32_t)columns};
     TRY(scan_function(call, "smelt_scan", 0, from->dtype, sum, out->dtype, team.simdgroups, &function));
