@@ -29,7 +29,100 @@ static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
     return LLVMBuildBitCast(b, high, float_type(unit), "");
 }
 
-/* Rounds to nearest even: adds half a unit, minus one if the kept part is even. A NaN stays a NaN, quiet. */
+static LLVMValueRef upper_half(struct unit *unit, LLVMValueRef bits) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef high = LLVMBuildLShr(b, bits, constant_i32(unit, 16), "");
+    return LLVMBuildBitCast(b, LLVMBuildTrunc(b, high, LLVMInt16TypeInContext(unit->context), ""),
+                            bfloat_type(unit), "");
+}
+
+/* ---- What is known of a float's lower half. */
+
+/* Operands of operands that are looked at. */
+#define DEEPEST 6
+
+enum lower_half {
+    ANY_LOWER_HALF,
+    CLEAN_NAN, /* 0 if the float is a NaN: an operation passes an operand's NaN on, or gives one of its own */
+    NO_LOWER_HALF /* 0: the float is a bfloat */
+};
+
+static enum lower_half lower_half_of(LLVMValueRef value, int depth);
+
+static enum lower_half of_constant(LLVMValueRef value) {
+    LLVMBool loses;
+    double number = LLVMConstRealGetDouble(value, &loses);
+    float single = (float)number;
+    uint32_t bits;
+    if (number != number) return ANY_LOWER_HALF;
+    memcpy(&bits, &single, sizeof bits);
+    return bits & 0xffff ? CLEAN_NAN : NO_LOWER_HALF;
+}
+
+/* Of integers that are taken as floats: what widen() makes. */
+static enum lower_half of_bits(LLVMValueRef bits) {
+    if (!LLVMIsAInstruction(bits) || LLVMGetInstructionOpcode(bits) != LLVMShl) return ANY_LOWER_HALF;
+    LLVMValueRef by = LLVMGetOperand(bits, 1);
+    return LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) == 16 ? NO_LOWER_HALF : ANY_LOWER_HALF;
+}
+
+/* The least that is known of the operands first … */
+static enum lower_half of_operands(LLVMValueRef instruction, unsigned first, unsigned count, int depth) {
+    enum lower_half least = NO_LOWER_HALF;
+    for (unsigned i = first; i < first + count && least != ANY_LOWER_HALF; i++) {
+        enum lower_half own = lower_half_of(LLVMGetOperand(instruction, i), depth + 1);
+        if (own < least) least = own;
+    }
+    return least;
+}
+
+static bool is_one_of(const char *name, const char *const *names) {
+    for (; *names; names++)
+        if (strncmp(name, *names, strlen(*names)) == 0) return true;
+    return false;
+}
+
+static enum lower_half of_call(LLVMValueRef call, int depth) {
+    static const char *const selects[] = {
+        "llvm.fabs.", "llvm.minnum.", "llvm.maxnum.", "llvm.minimum.", "llvm.maximum.", "llvm.copysign.",
+        NULL};
+    static const char *const computes[] = {"llvm.fma.",  "llvm.fmuladd.", "llvm.sqrt.", "llvm.floor.",
+                                           "llvm.ceil.", "llvm.trunc.",   "llvm.rint.", NULL};
+    const char *name = called_name(call);
+    bool selected = is_one_of(name, selects);
+    if (!selected && !is_one_of(name, computes)) return ANY_LOWER_HALF;
+    enum lower_half known = of_operands(call, 0, LLVMGetNumArgOperands(call), depth);
+    return known && !selected ? CLEAN_NAN : known;
+}
+
+static enum lower_half lower_half_of(LLVMValueRef value, int depth) {
+    if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMFloatTypeKind || depth > DEEPEST) return ANY_LOWER_HALF;
+    if (LLVMIsAConstantFP(value)) return of_constant(value);
+    if (!LLVMIsAInstruction(value)) return ANY_LOWER_HALF;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMBitCast:
+        return of_bits(LLVMGetOperand(value, 0));
+    case LLVMFNeg:
+        return of_operands(value, 0, 1, depth);
+    case LLVMSelect:
+        return of_operands(value, 1, 2, depth);
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+        return of_operands(value, 0, 2, depth) ? CLEAN_NAN : ANY_LOWER_HALF;
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+        return CLEAN_NAN;
+    case LLVMCall:
+        return of_call(value, depth);
+    default:
+        return ANY_LOWER_HALF;
+    }
+}
+
+/* Rounds to nearest even: adds half a unit, minus one if the kept part is even. A NaN stays a NaN: quiet, or
+ * as it is where its lower half is known to be 0, so that nothing is carried out of it. */
 static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     LLVMBuilderRef b = unit->builder;
     /* GPUs have one exact instruction for it. LLVM 19 also has an intrinsic, but then cannot reuse its result
@@ -41,14 +134,14 @@ static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     }
     LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
     LLVMValueRef sixteen = constant_i32(unit, 16);
+    enum lower_half known = lower_half_of(value, 0);
+    if (known == NO_LOWER_HALF) return upper_half(unit, bits);
     LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, sixteen, ""), constant_i32(unit, 1), "");
     LLVMValueRef rounded = LLVMBuildAdd(b, LLVMBuildAdd(b, bits, constant_i32(unit, 0x7fff), ""), odd, "");
+    if (known == CLEAN_NAN) return upper_half(unit, rounded);
     LLVMValueRef quiet = LLVMBuildOr(b, bits, constant_i32(unit, 0x400000), "");
     LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
-    LLVMValueRef chosen = LLVMBuildSelect(b, nan, quiet, rounded, "");
-    LLVMValueRef high =
-        LLVMBuildTrunc(b, LLVMBuildLShr(b, chosen, sixteen, ""), LLVMInt16TypeInContext(unit->context), "");
-    return LLVMBuildBitCast(b, high, bfloat_type(unit), "");
+    return upper_half(unit, LLVMBuildSelect(b, nan, quiet, rounded, ""));
 }
 
 /* An integer as a float that narrow() rounds as if from the integer itself. Up to 24 bits, the float is
