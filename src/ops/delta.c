@@ -11,18 +11,28 @@ struct delta_size {
     float scale;
 };
 
+/* Elements of q and k that one load takes. */
+static int elements_together(const struct delta *d, smelt_array *const arrays[DELTA_ARRAYS]) {
+    size_t four = 4 * smelt_dtype_bytes(d->dtype);
+    uintptr_t places = (uintptr_t)arrays[DELTA_Q]->data | (uintptr_t)arrays[DELTA_K]->data;
+    return d->depth % 4 == 0 && d->depth >= 16 && places % four == 0 ? 4 : 1;
+}
+
 static smelt_status run(const struct delta *d, smelt_array *const arrays[DELTA_ARRAYS], smelt_array *out,
                         smelt_array *states) {
     const struct delta_size size = {(uint32_t)d->length, (uint32_t)d->heads,  (uint32_t)d->values,
                                     (uint32_t)d->chunk,  (uint32_t)d->chunks, (float)d->scale};
     bool gpu = !program_is_host(d->call.device);
     int lanes = d->depth <= 64 ? 8 : d->depth <= 128 ? 16 : 32, columns = 32 / lanes;
+    int group = gpu ? elements_together(d, arrays) : 1;
     const struct routine routine = {.entry = gpu ? "smelt_delta_lanes" : "smelt_delta",
                                     .texts = {kernel_text_delta},
                                     .types = {{"T", d->dtype}},
                                     .sizes = {{"DEPTH", (int32_t)d->depth},
                                               {"INITIAL", arrays[DELTA_INITIAL] != NULL},
-                                              {"LANES", lanes}}};
+                                              {"LANES", lanes},
+                                              {"GROUP", group},
+                                              {"WHOLE", d->chunk % 8 == 0}}};
     smelt_dispatch_desc dispatch = {.grid = {d->values, d->heads, d->batches}, .threadgroup = {1, 1, 1}};
     for (int i = 0; i < DELTA_ARRAYS; i++)
         dispatch.buffers[i].array = arrays[i] ? arrays[i] : arrays[DELTA_G];
