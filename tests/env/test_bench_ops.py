@@ -6,7 +6,8 @@ from support import expect, expect_equal, run_tests
 
 JOBS = {"softmax", "log-softmax", "layer-norm", "rms-norm", "rope", "transpose", "sum", "cumsum", "sort", "fft", "hadamard",
         "conv2d", "depthwise", "matmul", "grid-sample", "chunk-inverse", "gated-delta", "random-uniform", "random-normal",
-        "quantize", "dequantize", "softmax-row", "sum-row", "layer-norm-row"}
+        "quantize", "dequantize", "softmax-row", "sum-row", "layer-norm-row", "cumsum-row", "argmax-row",
+        "sort-row"}
 
 
 def test_every_operation_is_right(scratch):
