@@ -139,3 +139,32 @@ kernel void chained(device int *a [[buffer(0)]], constant uint &w [[buffer(1)]],
     device int *row = a + r * (w + 64);
     for (uint c = t; c < w; c += n) row[c + n] = row[c] + 1;
 }
+
+// Much arithmetic on little that is loaded: two rounds.
+static int stirred(int v) {
+    uint x = uint(v);
+    for (int k = 0; k < 5; k++) x = (x ^ x >> 7) * 2654435761u + 12345u;
+    return int(x);
+}
+
+kernel void much(device const short *a [[buffer(0)]], device short *o [[buffer(1)]], constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    if (i >= n) return;
+    o[i] = short(stirred(a[i]));
+}
+
+// Its place in the group, and the group, count; groups' rows may begin anywhere.
+kernel void much_places(device const short *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &pitch [[buffer(2)]],
+                        uint g [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]],
+                        uint index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
+                        uint s [[simdgroup_index_in_threadgroup]], uint i [[thread_position_in_grid]]) {
+    o[i] = uint(stirred(a[g * pitch + t])) + 3 * g + 5 * t + 7 * index + 11 * lane + 13 * s;
+}
+
+// One store for neighbours, then one by thread, which comes after it.
+kernel void much_stored(device const short *a [[buffer(0)]], device short *o [[buffer(1)]], device int *p [[buffer(2)]], uint2 at [[thread_position_in_grid]],
+                        uint2 size [[threads_per_grid]]) {
+    const uint i = at.y * size.x + at.x;
+    const int v = stirred(a[i]);
+    o[i] = short(v);
+    if (v % 3 == 0) p[i] = v;
+}

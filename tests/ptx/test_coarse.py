@@ -40,6 +40,15 @@ for code, count in (("seen", 517), ("any", 1300)):
 check("filled", (1029,), (256,), [Output("float16", 1029)], NEAR8)
 check("pairs", (517,), (256,), [Input("float32", 1034), Output("float16", 1034)])
 
+# Two rounds: blocks cover 2048 threads; the last ones do not run together.
+NEAR16 = ("neighbours", 16, "x")
+for count, n in ((2048, 2048), (2053, 2047)):
+    check("much", (count,), (256,), [Input("int16", count, 30000), Output("int16", count), n], NEAR16, loads=r"ld\.global\.v4(?:(?!st\.global)[\s\S])*ld\.global\.v4")
+for count, group, pitch in ((1100, 64, 72), (1100, 64, 67)):
+    check("much_places", (count,), (group,), [Input("int16", 4096, 30000), Output("uint32", count), pitch])
+for w, h, group in ((256, 4, (32, 4)), (261, 2, (64, 2))):
+    check("much_stored", (w, h), group, [Input("int16", w * h, 30000), Output("int16", w * h), Output("int32", w * h)])
+
 first, shared = Input("int32", 1300), Output("int32", 1300)
 check("after", (1300,), (256,), [first, shared, shared, Output("int32", 1300)], APART4,
       expected={3: struct.pack("<1300i", *((value + 1) * 2 for value in first.values))}, code="any")

@@ -10,7 +10,9 @@
 #include "compiler/flow.h"
 #include "compiler/ptx/ptx.h"
 
-#define COARSE_MOST 8 /* threads that one does the work of */
+#define COARSE_NEIGHBOURS 8 /* most threads side by side whose work one does */
+#define COARSE_ROUNDS 2     /* most rounds of them */
+#define COARSE_MOST (COARSE_NEIGHBOURS * COARSE_ROUNDS)
 
 /* By how many bytes, or by how much, a value differs between neighbours in a dimension. */
 enum step_kind { STEP_NONE, STEP_KNOWN, STEP_NEAR, STEP_ALIKE, STEP_UNKNOWN };
@@ -23,8 +25,9 @@ struct step {
 
 struct coarse_form {
     int dimension;
-    uint32_t threads; /* of the kernel per thread of the hardware; 0: it is not coarsened */
-    bool neighbours;  /* they lie side by side; otherwise the hardware's block apart */
+    uint32_t threads; /* of the kernel per round of the hardware's thread; 0: it is not coarsened */
+    uint32_t rounds;  /* the next round's threads begin where the block's last ones of this round end */
+    bool neighbours;  /* a round's lie side by side; otherwise the hardware's block apart */
     uint32_t block[3];
 };
 
@@ -58,12 +61,13 @@ struct coarsening {
     /* What positions are computed from, once code is built. */
     LLVMValueRef tile,
         own;           /* in the dimension: where the block begins, and the hardware thread's place in it */
-    LLVMValueRef step; /* from one of its threads to the next */
-    bool one_group;    /* … which lie in one group */
+    LLVMValueRef step; /* from one of a round's threads to the next */
+    bool one_group;    /* a round's threads lie in one group */
     bool proved;       /* accesses of neighbours need no test */
-    LLVMValueRef first[3];            /* position in the grid of the first of the hardware thread's threads */
-    LLVMValueRef grid[3], size[3];    /* threads of the grid, and of a full group */
-    LLVMValueRef begin_group, within; /* neighbours: the group of `first` in the dimension, its place there */
+    LLVMValueRef first[3];         /* position in the grid of the first of the hardware thread's threads */
+    LLVMValueRef grid[3], size[3]; /* threads of the grid, and of a full group */
+    /* one_group: the group of a round's first thread in the dimension, and its place there. */
+    LLVMValueRef begin_group[COARSE_ROUNDS], within[COARSE_ROUNDS];
 };
 
 /* The item of a value; NULL: it is not an instruction of the kernel. */
@@ -73,6 +77,9 @@ struct coarse_item *coarse_item_of(struct coarsening *c, LLVMValueRef value);
 smelt_status coarse_take_apart(struct coarsening *c);
 /* … whether an instruction has no effect, and reads no memory. */
 bool coarse_is_pure(struct unit *unit, LLVMValueRef instruction);
+
+/* Threads of the kernel per thread of the hardware. */
+uint32_t coarse_threads(const struct coarse_form *form);
 
 /* coarse_steps.c — the step of a value between neighbours in a dimension; of threads a block apart if
  * `neighbours` is not set: only 0 is then known. */
@@ -111,8 +118,9 @@ smelt_status coarse_build(struct coarsening *c, LLVMBasicBlockRef block, LLVMBas
 
 /* coarse_wide.c — the bytes of one access for neighbours. */
 uint64_t coarse_wide_bytes(struct coarsening *c, LLVMValueRef access);
-/* … loads neighbours at once and sets the copies; stores them at once from the copies. */
-void coarse_load_wide(struct coarsening *c, struct coarse_item *load, LLVMValueRef address);
-void coarse_store_wide(struct coarsening *c, struct coarse_item *store);
+/* … loads a round's neighbours at once and sets the copies, from number `first` on; stores them at once from
+ * the copies. */
+void coarse_load_wide(struct coarsening *c, struct coarse_item *load, unsigned first, LLVMValueRef address);
+void coarse_store_wide(struct coarsening *c, struct coarse_item *store, unsigned first);
 
 #endif

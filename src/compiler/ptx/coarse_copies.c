@@ -7,9 +7,15 @@ static bool is_alike(struct coarsening *c, const struct coarse_item *item) {
     return item->first && step.kind == STEP_KNOWN && step.amount == 0;
 }
 
+/* The first thread of the round. */
+static unsigned first_of_round(const struct coarsening *c, unsigned t) {
+    return t - t % c->form.threads;
+}
+
 /* What the value is for thread number `t`; NULL: it is not there yet. */
 static LLVMValueRef present(struct coarsening *c, unsigned t, struct coarse_item *item) {
-    if (!item->copies[t] && t && item->copies[0] && is_alike(c, item)) item->copies[t] = item->copies[0];
+    unsigned first = first_of_round(c, t);
+    if (!item->copies[t] && item->copies[first] && is_alike(c, item)) item->copies[t] = item->copies[first];
     return item->copies[t];
 }
 
@@ -38,9 +44,10 @@ LLVMValueRef coarse_first_value(struct coarsening *c, unsigned t, LLVMValueRef v
     struct coarse_item *item = coarse_item_of(c, value);
     if (!item) return value;
     if (present(c, t, item)) return item->copies[t];
-    if (t && is_alike(c, item)) return item->copies[t] = coarse_first_value(c, 0, value);
+    unsigned first = first_of_round(c, t);
+    if (t != first && is_alike(c, item)) return item->copies[t] = coarse_first_value(c, first, value);
     if (item->wide && LLVMIsALoadInst(value)) {
-        coarse_load_wide(c, item, coarse_first_value(c, 0, LLVMGetOperand(value, 0)));
+        coarse_load_wide(c, item, first, coarse_first_value(c, first, LLVMGetOperand(value, 0)));
         return item->copies[t];
     }
     for (int o = 0; o < LLVMGetNumOperands(value); o++)
@@ -53,7 +60,7 @@ LLVMValueRef coarse_first_value(struct coarsening *c, unsigned t, LLVMValueRef v
 static LLVMValueRef all_stay(struct coarsening *c, const struct coarse_block *block, LLVMValueRef branch) {
     LLVMBuilderRef b = c->unit->builder;
     LLVMValueRef all = NULL, before = NULL;
-    for (unsigned t = 0; t < c->form.threads; t++) {
+    for (unsigned t = 0; t < coarse_threads(&c->form); t++) {
         LLVMValueRef one = coarse_first_value(c, t, LLVMGetCondition(branch));
         if (one == before) continue;
         before = one;
@@ -86,7 +93,8 @@ static void build_guards(struct coarsening *c, LLVMBasicBlockRef plain) {
 static void build_first(struct coarsening *c) {
     for (int i = 0; i < c->count; i++) {
         if (!c->items[i].first || !LLVMIsALoadInst(c->items[i].value)) continue;
-        for (unsigned t = 0; t < c->form.threads; t++) (void)coarse_first_value(c, t, c->items[i].value);
+        for (unsigned t = 0; t < coarse_threads(&c->form); t++)
+            (void)coarse_first_value(c, t, c->items[i].value);
     }
 }
 
@@ -170,9 +178,12 @@ smelt_status coarse_build(struct coarsening *c, LLVMBasicBlockRef block, LLVMBas
     LLVMPositionBuilderAtEnd(c->unit->builder, block);
     build_guards(c, plain);
     build_first(c);
-    for (unsigned t = 0; t < c->form.threads; t++) copy_rest(c, t, append_block(c));
-    for (int i = 0; i < c->count; i++)
-        if (c->items[i].wide && LLVMIsAStoreInst(c->items[i].value)) coarse_store_wide(c, &c->items[i]);
+    for (unsigned first = 0; first < coarse_threads(&c->form); first += c->form.threads) {
+        for (unsigned t = 0; t < c->form.threads; t++) copy_rest(c, first + t, append_block(c));
+        for (int i = 0; i < c->count; i++)
+            if (c->items[i].wide && LLVMIsAStoreInst(c->items[i].value))
+                coarse_store_wide(c, &c->items[i], first);
+    }
     LLVMBuildRetVoid(c->unit->builder);
     return SMELT_OK;
 }

@@ -9,6 +9,11 @@
 #define MOST_INSTRUCTIONS 1600 /* of all threads together */
 #define FEWEST_THREADS 64      /* of a block */
 #define USUAL_THREADS 256
+#define MUCH_ARITHMETIC 24 /* instructions of a thread of the kernel */
+
+uint32_t coarse_threads(const struct coarse_form *form) {
+    return form->threads * form->rounds;
+}
 
 static uint64_t product(const uint32_t size[3]) {
     return (uint64_t)size[0] * size[1] * size[2];
@@ -68,12 +73,12 @@ static uint64_t lines_of(struct step step, uint64_t times, uint64_t bytes) {
     return lines > LANES ? LANES : lines;
 }
 
-/* Wavefronts of an access, for LANES × COARSE_MOST threads of the kernel. */
+/* Wavefronts of an access, for LANES × COARSE_NEIGHBOURS threads of the kernel. */
 static uint64_t cost_of(struct coarsening *c, LLVMValueRef access, struct step between_lanes) {
     const struct coarse_form *form = &c->form;
     uint64_t bytes = coarse_access_bytes(c, access),
              times = form->neighbours && form->dimension == 0 ? form->threads : 1;
-    uint64_t rounds = COARSE_MOST / form->threads;
+    uint64_t rounds = COARSE_NEIGHBOURS / form->threads;
     if (coarse_joins(c, access, form->dimension)) {
         uint64_t all = bytes * form->threads, wide = all < WIDEST ? all : WIDEST;
         return rounds * (all / wide) * lines_of(between_lanes, times, wide);
@@ -100,7 +105,7 @@ static uint64_t reach_of(struct step step, uint64_t bytes) {
 static bool survey_kernel(struct coarsening *c, struct survey *s) {
     s->between_lanes = arena_alloc(&c->arena, (size_t)c->count * sizeof *s->between_lanes);
     if (!s->between_lanes) return false;
-    c->form = (struct coarse_form){.threads = 1, .neighbours = true};
+    c->form = (struct coarse_form){.threads = 1, .rounds = 1, .neighbours = true};
     forget_steps(c);
     for (int i = 0; i < c->count; i++) {
         LLVMValueRef value = c->items[i].value;
@@ -151,6 +156,27 @@ static void mark_wide(struct coarsening *c) {
     }
 }
 
+/* Two rounds for code that has too little in flight: it computes for long with the small elements that one
+ * load of 16 bytes brings. Blocks are smaller, so that they cover no more. */
+static void choose_rounds(struct coarsening *c, const struct survey *s) {
+    struct coarse_form *form = &c->form;
+    const struct code_shape *shape = &c->unit->request->shape;
+    bool is_long = shape->coarse >> form->dimension & 1;
+    uint64_t loaded = 0;
+    if (!form->neighbours || !is_long || form->threads < COARSE_NEIGHBOURS) return;
+    if (s->instructions < MUCH_ARITHMETIC) return;
+    if ((uint64_t)s->instructions * form->threads * COARSE_ROUNDS > MOST_INSTRUCTIONS) return;
+    for (int i = 0; i < c->count; i++)
+        if (c->items[i].wide && LLVMIsALoadInst(c->items[i].value))
+            loaded += coarse_access_bytes(c, c->items[i].value) * form->threads;
+    uint32_t *block = &form->block[form->dimension];
+    if (!loaded || loaded > WIDEST || *block % COARSE_ROUNDS) return;
+    if (product(form->block) / COARSE_ROUNDS < FEWEST_THREADS) return;
+    if (form->dimension == 0 && *block / COARSE_ROUNDS < LANES) return;
+    *block /= COARSE_ROUNDS;
+    form->rounds = COARSE_ROUNDS;
+}
+
 void coarse_choose(struct coarsening *c) {
     const struct code_shape *shape = &c->unit->request->shape;
     struct survey s = {.widest = 0};
@@ -171,8 +197,10 @@ void coarse_choose(struct coarsening *c) {
             bool neighbours;
             int dimension;
         } order[6] = {{true, 0}, {false, 0}, {false, 1}, {true, 1}, {true, 2}, {false, 2}};
-        struct coarse_form form = {
-            .threads = threads, .neighbours = order[k].neighbours, .dimension = order[k].dimension};
+        struct coarse_form form = {.threads = threads,
+                                   .rounds = 1,
+                                   .neighbours = order[k].neighbours,
+                                   .dimension = order[k].dimension};
         if (form.neighbours && (!shape->aligned || !shape->small)) continue;
         if (!find_block(c, &form)) continue;
         uint64_t cost = try_form(c, &s, &form);
@@ -187,4 +215,5 @@ void coarse_choose(struct coarsening *c) {
     }
     forget_steps(c);
     mark_wide(c);
+    choose_rounds(c, &s);
 }

@@ -45,7 +45,7 @@ void coarse_begin(struct coarsening *c) {
         bool line = shape->coarse & COARSE_LINE && d > 0;
         LLVMValueRef block = line ? number(c, 0) : ptx_register(unit, blocks[d]);
         if ((int)d == form->dimension) {
-            c->tile = scaled(c, block, form->block[d] * form->threads);
+            c->tile = scaled(c, block, form->block[d] * coarse_threads(form));
             c->own = own;
         } else {
             c->first[d] = plus(c, scaled(c, block, form->block[d]), own);
@@ -57,33 +57,42 @@ void coarse_begin(struct coarsening *c) {
     }
 }
 
-static void find_group(struct coarsening *c, bool neighbours) {
+/* The position in the grid of thread number `t`. */
+static LLVMValueRef place(struct coarsening *c, int d, LLVMValueRef t) {
+    const struct coarse_form *form = &c->form;
+    LLVMBuilderRef b = c->unit->builder;
+    if (d != form->dimension) return c->first[d];
+    LLVMValueRef begin = c->first[d];
+    if (form->rounds > 1) {
+        LLVMValueRef round = quotient(c, t, number(c, form->threads));
+        begin = plus(c, begin, scaled(c, round, form->block[d] * form->threads));
+        t = remainder_of(c, t, number(c, form->threads));
+    }
+    return plus(c, begin, LLVMBuildNUWMul(b, t, c->step, ""));
+}
+
+static void find_groups(struct coarsening *c, bool neighbours) {
     int d = c->form.dimension;
     uint32_t size = c->unit->request->shape.size[d];
     c->one_group = neighbours && size && size % c->form.threads == 0;
-    if (!c->one_group) return;
-    c->begin_group = quotient(c, c->first[d], c->size[d]);
-    c->within = remainder_of(c, c->first[d], c->size[d]);
+    for (uint32_t r = 0; c->one_group && r < c->form.rounds; r++) {
+        LLVMValueRef first = place(c, d, number(c, r * c->form.threads));
+        c->begin_group[r] = quotient(c, first, c->size[d]);
+        c->within[r] = remainder_of(c, first, c->size[d]);
+    }
 }
 
 void coarse_start(struct coarsening *c, bool neighbours) {
     int d = c->form.dimension;
     c->first[d] = plus(c, c->tile, neighbours ? scaled(c, c->own, c->form.threads) : c->own);
     c->step = number(c, neighbours ? 1 : c->form.block[d]);
-    find_group(c, neighbours);
+    find_groups(c, neighbours);
 }
 
 void coarse_start_at_tile(struct coarsening *c) {
     c->first[c->form.dimension] = c->tile;
     c->step = number(c, 1);
-    find_group(c, true);
-}
-
-/* The position in the grid of thread number `t`. */
-static LLVMValueRef place(struct coarsening *c, int d, LLVMValueRef t) {
-    if (d != c->form.dimension) return c->first[d];
-    LLVMValueRef more = LLVMBuildNUWMul(c->unit->builder, t, c->step, "");
-    return plus(c, c->first[d], more);
+    find_groups(c, true);
 }
 
 static LLVMValueRef inside(struct coarsening *c, LLVMValueRef t) {
@@ -98,20 +107,26 @@ static LLVMValueRef inside(struct coarsening *c, LLVMValueRef t) {
 }
 
 LLVMValueRef coarse_all_inside(struct coarsening *c) {
-    return inside(c, number(c, c->form.threads - 1));
+    return inside(c, number(c, coarse_threads(&c->form) - 1));
 }
 
 LLVMValueRef coarse_one_inside(struct coarsening *c, LLVMValueRef t) {
     return inside(c, t);
 }
 
+/* `t` is a constant if a round's threads lie in one group. */
+static uint64_t round_of(const struct coarsening *c, LLVMValueRef t) {
+    return LLVMConstIntGetZExtValue(t) / c->form.threads;
+}
+
 static LLVMValueRef group(struct coarsening *c, int d, LLVMValueRef t) {
-    if (d == c->form.dimension && c->one_group) return c->begin_group;
+    if (d == c->form.dimension && c->one_group) return c->begin_group[round_of(c, t)];
     return quotient(c, place(c, d, t), c->size[d]);
 }
 
 static LLVMValueRef within(struct coarsening *c, int d, LLVMValueRef t) {
-    if (d == c->form.dimension && c->one_group) return plus(c, c->within, t);
+    if (d == c->form.dimension && c->one_group)
+        return plus(c, c->within[round_of(c, t)], remainder_of(c, t, number(c, c->form.threads)));
     return remainder_of(c, place(c, d, t), c->size[d]);
 }
 

@@ -44,7 +44,7 @@ static void mark(struct coarsening *c, LLVMValueRef access) {
                     LLVMMetadataAsValue(c->unit->context, LLVMMDNodeInContext2(c->unit->context, NULL, 0)));
 }
 
-void coarse_load_wide(struct coarsening *c, struct coarse_item *load, LLVMValueRef address) {
+void coarse_load_wide(struct coarsening *c, struct coarse_item *load, unsigned first, LLVMValueRef address) {
     LLVMBuilderRef b = c->unit->builder;
     struct pieces p = pieces_of(c, LLVMTypeOf(load->value));
     LLVMTypeRef type = LLVMVectorType(p.scalar, p.scalars);
@@ -53,7 +53,7 @@ void coarse_load_wide(struct coarsening *c, struct coarse_item *load, LLVMValueR
         LLVMSetAlignment(vector, p.bytes);
         mark(c, vector);
         for (unsigned i = 0; i < p.scalars; i++, scalar++) {
-            LLVMValueRef *copy = &load->copies[scalar / p.per_thread];
+            LLVMValueRef *copy = &load->copies[first + scalar / p.per_thread];
             LLVMValueRef value = LLVMBuildExtractElement(b, vector, constant_i32(c->unit, i), "");
             if (p.own == p.scalar) {
                 *copy = value;
@@ -72,16 +72,16 @@ static LLVMValueRef stored(struct coarsening *c, LLVMValueRef store, unsigned t)
     return item ? item->copies[t] : value;
 }
 
-void coarse_store_wide(struct coarsening *c, struct coarse_item *store) {
+void coarse_store_wide(struct coarsening *c, struct coarse_item *store, unsigned first) {
     LLVMBuilderRef b = c->unit->builder;
     LLVMValueRef own = LLVMGetOperand(store->value, 1);
     const struct coarse_item *item = coarse_item_of(c, own);
-    LLVMValueRef address = item ? item->copies[0] : own;
+    LLVMValueRef address = item ? item->copies[first] : own;
     struct pieces p = pieces_of(c, LLVMTypeOf(LLVMGetOperand(store->value, 0)));
     for (unsigned piece = 0, scalar = 0; piece < p.count; piece++) {
         LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(p.scalar, p.scalars));
         for (unsigned i = 0; i < p.scalars; i++, scalar++) {
-            LLVMValueRef value = stored(c, store->value, scalar / p.per_thread);
+            LLVMValueRef value = stored(c, store->value, first + scalar / p.per_thread);
             if (p.own != p.scalar)
                 value = LLVMBuildExtractElement(b, value, constant_i32(c->unit, scalar % p.per_thread), "");
             vector = LLVMBuildInsertElement(b, vector, value, constant_i32(c->unit, i), "");

@@ -132,7 +132,8 @@ static void build_plain(struct coarsening *c, struct version *versions, int coun
     LLVMBuildCondBr(b, coarse_one_inside(c, t), before, end);
     LLVMPositionBuilderAtEnd(b, next);
     LLVMValueRef following = LLVMBuildNUWAdd(b, t, constant_i32(unit, 1), "");
-    LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, following, constant_i32(unit, c->form.threads), "");
+    LLVMValueRef more =
+        LLVMBuildICmp(b, LLVMIntULT, following, constant_i32(unit, coarse_threads(&c->form)), "");
     keep_rolled(unit, LLVMBuildCondBr(b, more, each, end));
     LLVMValueRef values[2] = {constant_i32(unit, 0), following};
     LLVMBasicBlockRef from[2] = {plain, next};
@@ -169,12 +170,19 @@ static smelt_status build(struct coarsening *c) {
     return SMELT_OK;
 }
 
+/* Threads of the hardware on a multiprocessor at once. The assembler would load the second round's elements
+ * late, to use 32 registers and have 2048 threads there. With 48 registers both rounds' loads are in flight.
+ */
+#define RESIDENT 1280
+
 static void keep_form(struct coarsening *c) {
     struct image *image = &c->unit->result->image;
     for (int d = 0; d < 3; d++) {
-        image->coarse[d] = d == c->form.dimension ? c->form.threads : 1;
+        image->coarse[d] = d == c->form.dimension ? coarse_threads(&c->form) : 1;
         image->block[d] = c->form.block[d];
     }
+    uint32_t threads = image->block[0] * image->block[1] * image->block[2];
+    if (c->form.rounds > 1) ptx_annotate(c->unit, "minctasm", RESIDENT / threads);
 }
 
 /* ---- For the kernel's author. */
@@ -197,8 +205,10 @@ static smelt_status report(struct coarsening *c) {
     } else {
         text_addf(&text,
                   "a thread of the hardware does the work of %u threads, %s in %s; blocks are %u x %u x %u\n",
-                  form->threads, form->neighbours ? "neighbours" : "a block apart", axes[form->dimension],
-                  form->block[0], form->block[1], form->block[2]);
+                  coarse_threads(form), form->neighbours ? "neighbours" : "a block apart",
+                  axes[form->dimension], form->block[0], form->block[1], form->block[2]);
+        if (form->rounds > 1)
+            text_addf(&text, "it does %u neighbours at once, in %u rounds\n", form->threads, form->rounds);
         int loads = count_wide(c, true), stores = count_wide(c, false);
         if (form->neighbours)
             text_addf(&text, "one access for neighbours: %d load%s, %d store%s\n", loads,

@@ -44,7 +44,7 @@ smelt_status ptx_run_passes(struct unit *unit, const char *passes) {
     return status;
 }
 
-static void annotate(struct unit *unit, const char *what, uint32_t value) {
+void ptx_annotate(struct unit *unit, const char *what, uint32_t value) {
     LLVMMetadataRef parts[3] = {LLVMValueAsMetadata(unit->entry),
                                 LLVMMDStringInContext2(unit->context, what, strlen(what)),
                                 LLVMValueAsMetadata(constant_i32(unit, value))};
@@ -67,9 +67,9 @@ static void declare_kernel(struct unit *unit) {
     LLVMRemoveEnumAttributeAtIndex(unit->entry, 1, readnone);
     LLVMAddAttributeAtIndex(unit->entry, 1, LLVMCreateTypeAttribute(unit->context, byval, bytes));
     LLVMAddAttributeAtIndex(unit->entry, 1, LLVMCreateEnumAttribute(unit->context, align, 16));
-    annotate(unit, "kernel", 1);
+    ptx_annotate(unit, "kernel", 1);
     if (!threads) threads = shape->most_threads;
-    if (threads) annotate(unit, "maxntidx", threads);
+    if (threads) ptx_annotate(unit, "maxntidx", threads);
 }
 
 /* A function that LLVM calls and no GPU has: loading the code would fail in the driver. */

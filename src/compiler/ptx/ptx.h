@@ -95,6 +95,8 @@ uint64_t ptx_parameter_bytes(const struct image *image);
 
 /* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
 smelt_status pass_ptx_code(struct unit *unit);
+/* … what the kernel declares of itself, as nvvm.annotations name it. */
+void ptx_annotate(struct unit *unit, const char *what, uint32_t value);
 
 /* build.c — calls inline assembly: `result` NULL for none. */
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
