@@ -222,6 +222,11 @@ class Machine:
             at, count = self.read(thread, operands[3]) & 255, self.read(thread, operands[4]) & 255
             mask = (1 << count) - 1
             put(self.read(thread, operands[2]) & ~(mask << at) | (self.read(thread, operands[1]) & mask) << at)
+        elif operation == "shf":
+            low, high, by = (self.read(thread, operands[k]) for k in (1, 2, 3))
+            by = by & 31 if "wrap" in name else min(by, 32)
+            both = high << 32 | low
+            self.write(thread, operands[0], (both >> by if name[1] == "r" else both << by >> 32) & 0xffffffff, "b32")
         elif operation == "prmt":
             both = self.read(thread, operands[1]) & 0xFFFFFFFF | (self.read(thread, operands[2]) & 0xFFFFFFFF) << 32
             choice = self.read(thread, operands[3])
@@ -280,13 +285,13 @@ class Machine:
         assert not missing, f"mask {mask:#x} names threads {missing}, which are elsewhere"
         assert all(mask >> lane & 1 for lane in here), f"mask {mask:#x} leaves out one of {here}"
 
-    def shuffle(self, warp, operands, everyone):
+    def shuffle(self, warp, name, operands, everyone):
         self.members(warp, operands[4], everyone)
         by_lane, got = {thread.index % 32: thread for thread in warp}, {}
         for thread in warp:
             lane, b, c = thread.index % 32, self.read(thread, operands[2]), self.read(thread, operands[3])
             kept, clamp = c >> 8 & 31, c & 31
-            source = lane & kept | b & ~kept & 31
+            source = lane ^ b if "bfly" in name else lane & kept | b & ~kept & 31
             if source > (lane & kept | clamp & ~kept):
                 source = lane
             # From a lane that is off comes anything: something that would be noticed.
@@ -385,8 +390,10 @@ class Machine:
                     warp = [t for t in taken if first <= t.index < first + 32]
                     if not warp:
                         continue
-                    if name[0] in ("shfl", "vote"):
-                        (self.shuffle if name[0] == "shfl" else self.vote)(warp, operands, threads[first:first + 32])
+                    if name[0] == "shfl":
+                        self.shuffle(warp, name, operands, threads[first:first + 32])
+                    elif name[0] == "vote":
+                        self.vote(warp, operands, threads[first:first + 32])
                     else:
                         {"mma": self.multiply, "ldmatrix": self.load_matrices, "movmatrix": self.transpose}[name[0]](warp, name, operands)
                 continue

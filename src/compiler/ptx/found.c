@@ -104,6 +104,12 @@ bool divergence_reached_together(const struct divergence *d, int place) {
     return divergence_reached_by_all(d, place) && !d->graph.blocks[place].trails;
 }
 
+bool divergence_all_run(const struct divergence *d, LLVMBasicBlockRef block) {
+    int place = divergence_place(d, block);
+    return place >= 0 && !d->irreducible && divergence_whole_warps(&d->unit->request->shape) &&
+           divergence_reached_by_all(d, place) && !d->graph.blocks[place].short_of;
+}
+
 int divergence_place_above(const struct divergence *d, int place) {
     int level = d->graph.blocks[place].loop, above = d->graph.blocks[place].dominator;
     if (level >= 0 && d->graph.loops[level].header == place) level = d->graph.loops[level].parent;

@@ -80,10 +80,7 @@ LLVMValueRef matrix_call(struct unit *unit, const char *name, LLVMTypeRef result
 }
 
 bool matrix_is_together(const struct matrices *m, LLVMBasicBlockRef block) {
-    const struct divergence *d = &m->divergence;
-    int place = divergence_place(d, block);
-    return place >= 0 && !d->irreducible && divergence_whole_warps(&m->unit->request->shape) &&
-           divergence_reached_by_all(d, place) && !d->graph.blocks[place].short_of;
+    return divergence_all_run(&m->divergence, block);
 }
 
 bool matrix_is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block) {

@@ -14,6 +14,7 @@ const struct pass ptx_passes[] = {
     PASS("ptx-division", pass_ptx_division),
     PASS("ptx-strides", pass_ptx_strides),
     PASS("ptx-matrix", pass_ptx_matrix),
+    PASS("ptx-pairs", pass_ptx_pairs),
     PASS("ptx-simdgroup", pass_ptx_simdgroup),
     /* Copied paths may leave unreachable blocks. */
     LLVM_PASSES("function(simplifycfg)"),
@@ -29,6 +30,7 @@ const struct pass ptx_passes[] = {
     LLVM_PASSES("function(adce)"),
     PASS("ptx-neighbours", pass_ptx_neighbours),
     PASS("ptx-align", pass_ptx_align),
+    PASS("ptx-words", pass_ptx_words),
     PASS("ptx-convert", pass_ptx_convert),
     PASS("ptx-zero-signs", pass_ptx_zero_signs),
     PASS("ptx-code", pass_ptx_code),

@@ -37,6 +37,9 @@ smelt_status pass_ptx_strides(struct unit *unit);
 /* matrix.c — products of simdgroup matrices become shuffles and multiply-adds. */
 smelt_status pass_ptx_matrix(struct unit *unit);
 
+/* pairs.c — pairs of lanes that store halfs of the same words of threadgroup memory store words. */
+smelt_status pass_ptx_pairs(struct unit *unit);
+
 /* lower.c — addresses of arguments, before LLVM joins those of two ways into one of an index that depends. */
 smelt_status pass_ptx_addresses(struct unit *unit);
 
@@ -74,6 +77,8 @@ smelt_status pass_ptx_neighbours(struct unit *unit);
 /* align.c — the claimed alignment of accesses is proved, or checked at run time, or dropped. Behind it LLVM's
  * own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);
+/* words.c — neighbouring narrow loads that are not aligned become loads of the words around them. */
+smelt_status pass_ptx_words(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */

@@ -1,0 +1,279 @@
+/* How the bits of an address follow from those of the lane's number (lane_bits.h). Sums are followed bit by
+ * bit: below the lowest place where two parts may both have a 1, nothing is carried. */
+#include "compiler/ptx/lane_bits.h"
+
+#include "compiler/ptx/ptx.h"
+
+#include <string.h>
+
+#define DEEPEST 24
+#define ALL_LANES 31u
+#define BANKS 32
+
+static const struct lane_bit zero = {BIT_ZERO, 0};
+
+static struct lane_bit other(unsigned lanes) {
+    return (struct lane_bit){BIT_OTHER, (uint8_t)lanes};
+}
+
+static struct lane_number constant(uint64_t value) {
+    struct lane_number n;
+    for (unsigned i = 0; i < 64; i++) n.bits[i] = (struct lane_bit){value >> i & 1 ? BIT_ONE : BIT_ZERO, 0};
+    return n;
+}
+
+static void cut(struct lane_number *n, unsigned width) {
+    for (unsigned i = width; i < 64; i++) n->bits[i] = zero;
+}
+
+static void add(struct lane_number *a, const struct lane_number *b) {
+    struct lane_number out;
+    struct lane_bit carry = zero;
+    for (unsigned i = 0; i < 64; i++) {
+        const struct lane_bit three[3] = {a->bits[i], b->bits[i], carry};
+        unsigned lanes = 0, ones = 0;
+        struct lane_bit one = zero;
+        for (int k = 0; k < 3; k++) {
+            if (three[k].kind == BIT_ZERO) continue;
+            ones++;
+            one = three[k];
+            lanes |= three[k].lanes;
+        }
+        out.bits[i] = ones < 2 ? one : other(lanes);
+        carry = ones < 2 ? zero : other(lanes);
+    }
+    *a = out;
+}
+
+static struct lane_number shifted(const struct lane_number *a, int left) {
+    struct lane_number out = constant(0);
+    for (int i = 0; i < 64; i++)
+        if (i - left >= 0 && i - left < 64) out.bits[i] = a->bits[i - left];
+    return out;
+}
+
+static struct lane_bit bit_and(struct lane_bit a, struct lane_bit b) {
+    if (a.kind == BIT_ZERO || b.kind == BIT_ONE) return a;
+    if (b.kind == BIT_ZERO || a.kind == BIT_ONE) return b;
+    return other(a.lanes | b.lanes);
+}
+
+static struct lane_bit bit_or(struct lane_bit a, struct lane_bit b) {
+    if (a.kind == BIT_ZERO || b.kind == BIT_ONE) return b;
+    if (b.kind == BIT_ZERO || a.kind == BIT_ONE) return a;
+    return other(a.lanes | b.lanes);
+}
+
+struct finder {
+    const struct divergence *d;
+    int place;
+};
+
+static unsigned width_of(LLVMValueRef value) {
+    return LLVMGetIntTypeWidth(LLVMTypeOf(value));
+}
+
+/* What is known of any value. */
+static struct lane_number leaf(const struct finder *f, LLVMValueRef value) {
+    struct lane_number n;
+    uint64_t differ = divergence_in_operand(f->d, value, f->place);
+    unsigned zeros = ptx_known_zeros(f->d->unit, value);
+    for (unsigned i = 0; i < 64; i++) n.bits[i] = i < zeros ? zero : other(differ >> i & 1 ? ALL_LANES : 0);
+    return n;
+}
+
+/* The lane's bits from `from` on, then bits that are the same in all lanes. */
+static struct lane_number lane_number(unsigned from, unsigned count, bool more) {
+    struct lane_number n = constant(0);
+    for (unsigned i = 0; i < count; i++)
+        n.bits[i] = (struct lane_bit){BIT_OF_LANE, (uint8_t)(1u << (from + i))};
+    for (unsigned i = count; more && i < 10; i++) n.bits[i] = other(0);
+    return n;
+}
+
+static bool find_position(const struct finder *f, LLVMValueRef call, struct lane_number *out) {
+    const uint32_t *size = f->d->unit->request->shape.size;
+    uint64_t dimension;
+    switch (intrinsic_of(call)) {
+    case INTRINSIC_LANE:
+        *out = lane_number(0, LANE_BITS, false);
+        return true;
+    case INTRINSIC_THREAD_INDEX:
+        *out = lane_number(0, LANE_BITS, true);
+        return true;
+    case INTRINSIC_POSITION_IN_THREADGROUP: {
+        if (!is_constant_integer(LLVMGetOperand(call, 0), &dimension) || dimension > 1) return false;
+        unsigned bits = 0;
+        while (bits < LANE_BITS && size[0] % (2u << bits) == 0) bits++;
+        if (bits < LANE_BITS && size[0] != 1u << bits) return false;
+        if (dimension == 0) {
+            *out = lane_number(0, bits, bits == LANE_BITS);
+            return true;
+        }
+        if (bits < LANE_BITS && size[1] % (32u >> bits)) return false;
+        *out = lane_number(bits, LANE_BITS - bits, true);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+static struct lane_number find(const struct finder *f, LLVMValueRef value, int depth);
+
+static bool find_with_constant(LLVMOpcode opcode, const struct lane_number *a, uint64_t c,
+                               struct lane_number *out) {
+    bool power = c && !(c & (c - 1));
+    int log = power ? __builtin_ctzll(c) : 0;
+    switch (opcode) {
+    case LLVMShl:
+        *out = shifted(a, c < 64 ? (int)c : 64);
+        return true;
+    case LLVMLShr:
+        *out = shifted(a, c < 64 ? -(int)c : -64);
+        return true;
+    case LLVMUDiv:
+        if (power) *out = shifted(a, -log);
+        return power;
+    case LLVMURem:
+        *out = *a;
+        if (power) cut(out, (unsigned)log);
+        return power;
+    case LLVMMul:
+        *out = constant(0);
+        for (int i = 0; i < 64; i++) {
+            if (!(c >> i & 1)) continue;
+            struct lane_number part = shifted(a, i);
+            add(out, &part);
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool find_operation(const struct finder *f, LLVMValueRef value, int depth, struct lane_number *out) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    LLVMValueRef right = LLVMGetOperand(value, 1);
+    struct lane_number a = find(f, LLVMGetOperand(value, 0), depth), b;
+    uint64_t c;
+    if (is_constant_integer(right, &c) && find_with_constant(opcode, &a, c, out)) return true;
+    if (opcode != LLVMAdd && opcode != LLVMOr && opcode != LLVMAnd) return false;
+    b = find(f, right, depth);
+    if (opcode == LLVMAdd) {
+        *out = a;
+        add(out, &b);
+    }
+    for (unsigned i = 0; i < 64 && opcode == LLVMAnd; i++) out->bits[i] = bit_and(a.bits[i], b.bits[i]);
+    for (unsigned i = 0; i < 64 && opcode == LLVMOr; i++) out->bits[i] = bit_or(a.bits[i], b.bits[i]);
+    return true;
+}
+
+static bool find_parts(const struct finder *f, LLVMValueRef value, int depth, struct lane_number *out) {
+    uint64_t number;
+    if (is_constant_integer(value, &number)) {
+        *out = constant(number);
+        return true;
+    }
+    if (!LLVMIsAInstruction(value) || depth == 0) return false;
+    if (LLVMIsACallInst(value)) return find_position(f, value, out);
+    if (LLVMIsABinaryOperator(value)) return find_operation(f, value, depth - 1, out);
+    bool widens = LLVMIsAZExtInst(value) || LLVMIsASExtInst(value);
+    if (!widens && !LLVMIsATruncInst(value)) return false;
+    LLVMValueRef from = LLVMGetOperand(value, 0);
+    *out = find(f, from, depth - 1);
+    unsigned width = width_of(from);
+    for (unsigned i = width; LLVMIsASExtInst(value) && i < 64; i++)
+        out->bits[i] = out->bits[width - 1].kind == BIT_OF_LANE ? other(out->bits[width - 1].lanes)
+                                                                : out->bits[width - 1];
+    return true;
+}
+
+static struct lane_number find(const struct finder *f, LLVMValueRef value, int depth) {
+    struct lane_number out, known = leaf(f, value);
+    if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind || width_of(value) > 64) return known;
+    if (!find_parts(f, value, depth, &out)) out = known;
+    /* Bits that are the same in all lanes, although what they follow from is not. */
+    for (unsigned i = 0; i < 64; i++)
+        if (out.bits[i].kind == BIT_OTHER) out.bits[i].lanes &= known.bits[i].lanes;
+    cut(&out, width_of(value));
+    return out;
+}
+
+static bool is_element(LLVMValueRef value) {
+    if (LLVMIsAGetElementPtrInst(value)) return true;
+    return LLVMIsAConstantExpr(value) && LLVMGetConstOpcode(value) == LLVMGetElementPtr;
+}
+
+static bool add_element(const struct finder *f, LLVMValueRef gep, unsigned width, struct lane_number *out) {
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
+    for (unsigned i = 1; i < (unsigned)LLVMGetNumOperands(gep); i++) {
+        LLVMValueRef index = LLVMGetOperand(gep, i);
+        struct lane_number number, part;
+        if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return false;
+        if (i > 1) type = LLVMGetElementType(type);
+        number = find(f, index, DEEPEST);
+        unsigned own = width_of(index);
+        for (unsigned k = own; k < width; k++)
+            number.bits[k] = number.bits[own - 1].kind == BIT_OF_LANE ? other(number.bits[own - 1].lanes)
+                                                                      : number.bits[own - 1];
+        if (!find_with_constant(LLVMMul, &number, LLVMABISizeOfType(f->d->unit->layout, type), &part))
+            return false;
+        add(out, &part);
+    }
+    cut(out, width);
+    return true;
+}
+
+bool lane_address_find(const struct divergence *d, LLVMValueRef pointer, int place,
+                       struct lane_address *out) {
+    struct finder f = {d, place};
+    unsigned width =
+        8 * LLVMPointerSizeForAS(d->unit->layout, LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)));
+    out->offset = constant(0);
+    for (int steps = 0; is_element(pointer); steps++) {
+        if (steps == DEEPEST || !add_element(&f, pointer, width, &out->offset)) return false;
+        pointer = LLVMGetOperand(pointer, 0);
+    }
+    out->root = pointer;
+    out->zeros = ptx_known_zeros(d->unit, pointer);
+    return divergence_in_operand(d, pointer, place) == 0;
+}
+
+/* ---- Of two addresses. */
+
+static unsigned bit_in(struct lane_bit bit, unsigned lane) {
+    return bit.kind == BIT_ONE || (bit.kind == BIT_OF_LANE && lane & bit.lanes);
+}
+
+unsigned lane_bank_words(const struct lane_address *address, const struct lane_address *more, unsigned k) {
+    uint64_t words[BANKS][32];
+    unsigned counts[BANKS] = {0}, most = 0;
+    for (unsigned lane = 0; lane < 32; lane++) {
+        const struct lane_number *n = lane >> k & 1 ? &more->offset : &address->offset;
+        unsigned bank = 0, lanes = 0;
+        uint64_t word = 0;
+        for (unsigned i = 2; i < 32; i++) {
+            bool differs = n->bits[i].kind == BIT_OTHER && n->bits[i].lanes;
+            if (differs && i < 7) return 0;
+            if (differs) lanes |= n->bits[i].lanes;
+            word |= (uint64_t)bit_in(n->bits[i], lane) << i;
+        }
+        bank = (unsigned)(word >> 2) % BANKS;
+        word |= (uint64_t)(lane & lanes) << 32;
+        unsigned i = 0;
+        while (i < counts[bank] && words[bank][i] != word) i++;
+        if (i == counts[bank]) words[bank][counts[bank]++] = word;
+        if (counts[bank] > most) most = counts[bank];
+    }
+    return most;
+}
+
+bool lane_addresses_differ(const struct lane_address *a, const struct lane_address *b) {
+    if (a->root != b->root) return LLVMIsAGlobalVariable(a->root) && LLVMIsAGlobalVariable(b->root);
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned p = a->offset.bits[i].kind, q = b->offset.bits[i].kind;
+        if ((p == BIT_ZERO && q == BIT_ONE) || (p == BIT_ONE && q == BIT_ZERO)) return true;
+    }
+    return false;
+}

@@ -1,0 +1,68 @@
+// Halfs that pairs of lanes store into the same words of threadgroup memory (test_pairs.py).
+#include <metal_stdlib>
+using namespace metal;
+
+// As public kernels stage a tile: a lane's 16 elements of a row go down two columns of matrices of 8 × 8.
+kernel void staged(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[64 * 32];
+    const ushort row = me / 2, piece = me % 2;
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) tile[64 * (row / 8 + 8 * (piece * 2 + i / 8)) + 8 * (i % 8) + row % 8] = a[me * 16 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) o[me * 16 + i] = tile[me * 16 + i];
+}
+
+// Columns of threads' rows, in groups of two dimensions: partners are those in x.
+kernel void columns(device const ushort *a [[buffer(0)]], device ushort *o [[buffer(1)]], ushort2 at [[thread_position_in_threadgroup]],
+                    ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup ushort tile[128 * 16];
+#pragma clang loop unroll(full)
+    for (ushort j = 0; j < 8; j++) tile[(at.y * 8 + j) * 16 + at.x] = a[me * 8 + j] * 3;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (ushort j = 0; j < 8; j++) o[me * 8 + j] = tile[me * 8 + j];
+}
+
+// Places that may be the same, depending on an argument: the later store wins.
+kernel void again(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], constant uint &by [[buffer(2)]],
+                  ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[64 * 40];
+    const uint place = me / 2 + me % 2 * 64;
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) tile[place + 128 * i] = a[me * 8 + i];
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) tile[place + 128 * i + by] = a[me * 8 + 4 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 8; i++) o[me * 8 + i] = tile[me * 8 + i];
+}
+
+// What is read between two stores is what stood there before the second.
+kernel void between(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[64 * 40];
+    const ushort place = me / 2 + me % 2 * 1024;
+    tile[place] = a[me];
+    tile[place + 128] = a[me + 64];
+    const half before = tile[place + 128];
+    tile[place + 128] = before + half(1);
+    tile[place + 256] = before + half(2);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 3; i++) o[me * 3 + i] = tile[me / 2 + me % 2 * 1024 + 128 * i];
+}
+
+// Only some lanes store.
+kernel void some(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[64 * 32];
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) tile[me * 16 + i] = 0;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (me % 3) {
+#pragma clang loop unroll(full)
+        for (ushort i = 0; i < 8; i++) tile[64 * (me / 16) + 8 * i + me / 2 % 8 + 1024 * (me % 2)] = a[me * 8 + i];
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) o[me * 16 + i] = tile[me * 16 + i];
+}

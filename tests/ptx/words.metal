@@ -1,0 +1,40 @@
+#include <metal_stdlib>
+using namespace metal;
+kernel void bytes(device const uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &step [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    device const uchar *p = a + i * step;
+    uint s = 0, t = 0;
+    for (uint k = 0; k < 9; k++) { s = s * 31 + p[k]; t ^= uint(p[k]) << k; }
+    o[2 * i] = s; o[2 * i + 1] = t;
+}
+kernel void halfs(device const ushort *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &step [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    device const ushort *p = a + i * (step / 2);
+    uint s = 0, t = 0;
+    for (uint k = 0; k < 5; k++) { s = s * 31 + p[k]; t ^= uint(p[k]) << k; }
+    if (step >= 18) for (uint k = 5; k < 9; k++) s = s * 31 + p[k];
+    o[2 * i] = s; o[2 * i + 1] = t;
+}
+struct block { half d; uchar q[6]; };
+kernel void mixed(device const uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &step [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    device const block *p = (device const block *)(a + i * step);
+    uint s = as_type<ushort>(p->d), t = 0;
+    for (uint k = 0; k < 6; k++) { s = s * 31 + p->q[k]; t += p->q[k] * (k + 1); }
+    o[2 * i] = s; o[2 * i + 1] = t;
+}
+
+// A block of 4-bit weights as public projects have it: 18 bytes.
+struct weights { half scale; uchar pairs[16]; };
+kernel void unpacked(device const weights *a [[buffer(0)]], device float *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    float sum = 0;
+    for (uint k = 0; k < 16; k++) sum += float(a[i].pairs[k] & 15) - 2 * float(a[i].pairs[k] >> 4);
+    o[i] = sum * float(a[i].scale);
+}
+
+// What is loaded behind a store may have been stored there.
+kernel void stored(device uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &step [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    device uchar *p = a + i * step;
+    uint s = 0;
+    for (uint k = 0; k < 3; k++) s = s * 31 + p[k];
+    p[4] = uchar(s);
+    for (uint k = 3; k < 12; k++) s = s * 31 + p[k];
+    o[i] = s;
+}
