@@ -73,7 +73,7 @@ def mixed_of(row):
 text = ptx_of("bytes", 4)
 for step in (9, 17, 18, 12):
     check("bytes", text, step, DATA[:step * (THREADS - 1) + 9], bytes_of)
-text = ptx_of("halfs", 7)
+text = ptx_of("halfs", 8)
 for step in (18, 34, 20):
     check("halfs", text, step, DATA[:step * (THREADS - 1) + 18], halfs_of)
 text = ptx_of("mixed", 4)

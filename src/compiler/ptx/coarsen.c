@@ -171,9 +171,8 @@ static smelt_status build(struct coarsening *c) {
 }
 
 /* Threads of the hardware on a multiprocessor at once. The assembler would load the second round's elements
- * late, to use 32 registers and have 2048 threads there. With 48 registers both rounds' loads are in flight.
- */
-#define RESIDENT 1280
+ * late, to use 32 registers and have 2048 threads there. With 40 it loads them earlier. */
+#define RESIDENT 1536
 
 static void keep_form(struct coarsening *c) {
     struct image *image = &c->unit->result->image;

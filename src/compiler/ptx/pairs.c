@@ -132,7 +132,8 @@ static void join(struct pairing *p, const struct half_store *first, const struct
     LLVMInstructionEraseFromParent(second->store);
 }
 
-/* Whether an exchange, its instructions, and a store of words take fewer passes of the memory than two stores. */
+/* Whether an exchange, its instructions, and a store of words take fewer passes of the memory than two
+ * stores. */
 static bool gains(const struct half_store *first, const struct half_store *second) {
     const struct lane_address *a = &first->address, *b = &second->address;
     unsigned of_first = lane_bank_words(a, a, 0), of_second = lane_bank_words(b, b, 0),
