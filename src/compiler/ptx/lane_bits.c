@@ -10,15 +10,16 @@
 #define ALL_LANES 31u
 #define BANKS 32
 
-static const struct lane_bit zero = {BIT_ZERO, 0};
+static const struct lane_bit zero = {.kind = BIT_ZERO};
 
 static struct lane_bit other(unsigned lanes) {
-    return (struct lane_bit){BIT_OTHER, (uint8_t)lanes};
+    return (struct lane_bit){.kind = BIT_OTHER, .lanes = (uint8_t)lanes};
 }
 
 static struct lane_number constant(uint64_t value) {
     struct lane_number n;
-    for (unsigned i = 0; i < 64; i++) n.bits[i] = (struct lane_bit){value >> i & 1 ? BIT_ONE : BIT_ZERO, 0};
+    for (unsigned i = 0; i < 64; i++)
+        n.bits[i] = (struct lane_bit){.kind = value >> i & 1 ? BIT_ONE : BIT_ZERO};
     return n;
 }
 
@@ -73,21 +74,32 @@ static unsigned width_of(LLVMValueRef value) {
     return LLVMGetIntTypeWidth(LLVMTypeOf(value));
 }
 
+static void name_bit(struct lane_bit *bit, LLVMValueRef source, unsigned place) {
+    bit->source = source;
+    bit->place = (uint8_t)place;
+}
+
 /* What is known of any value. */
 static struct lane_number leaf(const struct finder *f, LLVMValueRef value) {
     struct lane_number n;
     uint64_t differ = divergence_in_operand(f->d, value, f->place);
     unsigned zeros = ptx_known_zeros(f->d->unit, value);
-    for (unsigned i = 0; i < 64; i++) n.bits[i] = i < zeros ? zero : other(differ >> i & 1 ? ALL_LANES : 0);
+    for (unsigned i = 0; i < 64; i++) {
+        n.bits[i] = i < zeros ? zero : other(differ >> i & 1 ? ALL_LANES : 0);
+        if (i >= zeros) name_bit(&n.bits[i], value, i);
+    }
     return n;
 }
 
-/* The lane's bits from `from` on, then bits that are the same in all lanes. */
-static struct lane_number lane_number(unsigned from, unsigned count, bool more) {
+/* The lane's bits from `from` on; then bits that are the same in all lanes, of a number below `most`. */
+static struct lane_number lane_number(LLVMValueRef call, unsigned from, unsigned count, uint32_t most) {
     struct lane_number n = constant(0);
     for (unsigned i = 0; i < count; i++)
-        n.bits[i] = (struct lane_bit){BIT_OF_LANE, (uint8_t)(1u << (from + i))};
-    for (unsigned i = count; more && i < 10; i++) n.bits[i] = other(0);
+        n.bits[i] = (struct lane_bit){.kind = BIT_OF_LANE, .lanes = (uint8_t)(1u << (from + i))};
+    for (unsigned i = count; i < 32 && most > 1u << i; i++) {
+        n.bits[i] = other(0);
+        name_bit(&n.bits[i], call, i);
+    }
     return n;
 }
 
@@ -96,10 +108,10 @@ static bool find_position(const struct finder *f, LLVMValueRef call, struct lane
     uint64_t dimension;
     switch (intrinsic_of(call)) {
     case INTRINSIC_LANE:
-        *out = lane_number(0, LANE_BITS, false);
+        *out = lane_number(call, 0, LANE_BITS, 0);
         return true;
     case INTRINSIC_THREAD_INDEX:
-        *out = lane_number(0, LANE_BITS, true);
+        *out = lane_number(call, 0, LANE_BITS, size[0] * size[1] * size[2]);
         return true;
     case INTRINSIC_POSITION_IN_THREADGROUP: {
         if (!is_constant_integer(LLVMGetOperand(call, 0), &dimension) || dimension > 1) return false;
@@ -107,11 +119,11 @@ static bool find_position(const struct finder *f, LLVMValueRef call, struct lane
         while (bits < LANE_BITS && size[0] % (2u << bits) == 0) bits++;
         if (bits < LANE_BITS && size[0] != 1u << bits) return false;
         if (dimension == 0) {
-            *out = lane_number(0, bits, bits == LANE_BITS);
+            *out = lane_number(call, 0, bits, size[0]);
             return true;
         }
         if (bits < LANE_BITS && size[1] % (32u >> bits)) return false;
-        *out = lane_number(bits, LANE_BITS - bits, true);
+        *out = lane_number(call, bits, LANE_BITS - bits, size[1]);
         return true;
     }
     default:
@@ -267,6 +279,21 @@ unsigned lane_bank_words(const struct lane_address *address, const struct lane_a
         if (counts[bank] > most) most = counts[bank];
     }
     return most;
+}
+
+bool lane_distance(const struct lane_address *a, const struct lane_address *b, int64_t *distance) {
+    *distance = 0;
+    if (a->root != b->root) return false;
+    for (unsigned i = 0; i < 32; i++) {
+        const struct lane_bit *p = &a->offset.bits[i], *q = &b->offset.bits[i];
+        bool constant = p->kind <= BIT_ONE && q->kind <= BIT_ONE;
+        bool same = p->kind == q->kind &&
+                    (p->kind == BIT_OF_LANE ? p->lanes == q->lanes
+                                            : p->source && p->source == q->source && p->place == q->place);
+        if (!constant && !same) return false;
+        if (constant) *distance += ((int64_t)q->kind - (int64_t)p->kind) * (INT64_C(1) << i);
+    }
+    return true;
 }
 
 bool lane_addresses_differ(const struct lane_address *a, const struct lane_address *b) {

@@ -11,6 +11,8 @@ enum lane_bit_kind { BIT_ZERO, BIT_ONE, BIT_OF_LANE, BIT_OTHER };
 struct lane_bit {
     uint8_t kind;
     uint8_t lanes; /* mask of the lane's bits: OF_LANE: the one that it is; OTHER: those it may depend on */
+    uint8_t place; /* OTHER: it is this bit of … */
+    LLVMValueRef source; /* … this value; NULL: of none that is known */
 };
 struct lane_number {
     struct lane_bit bits[64];
@@ -31,6 +33,8 @@ bool lane_address_find(const struct divergence *d, LLVMValueRef pointer, int pla
  * known. Lanes with a 1 in bit `k` use `other`. */
 unsigned lane_bank_words(const struct lane_address *address, const struct lane_address *other, unsigned k);
 
+/* `b` - `a`, if it is the same number for all lanes. */
+bool lane_distance(const struct lane_address *a, const struct lane_address *b, int64_t *distance);
 /* Whether two addresses of one lane are never the same. */
 bool lane_addresses_differ(const struct lane_address *a, const struct lane_address *b);
 

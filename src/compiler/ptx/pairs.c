@@ -11,6 +11,7 @@
 #include "compiler/ptx/lanes.h"
 #include "compiler/ptx/matrix.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_STORES 64 /* that may wait for a partner */
@@ -30,6 +31,12 @@ struct pairing {
         stores[MOST_STORES]; /* of one block, with nothing between them that they may not pass */
     int count;
     LLVMValueRef lane; /* in the entry block */
+    /* The address of the last word with one of its own, its first store, the distance of the two, its block.
+     */
+    LLVMValueRef base;
+    struct half_store based;
+    int64_t between;
+    LLVMBasicBlockRef block;
 };
 
 /* ---- Which stores. */
@@ -103,6 +110,36 @@ static LLVMValueRef call_known(struct unit *unit, const char *name, LLVMValueRef
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, count, "");
 }
 
+static LLVMValueRef at_bytes(struct unit *unit, LLVMValueRef pointer, int64_t bytes) {
+    LLVMValueRef offset = LLVMConstInt(type_i32(unit), (uint64_t)bytes, true);
+    if (!bytes) return pointer;
+    return LLVMBuildGEP2(unit->builder, LLVMInt8TypeInContext(unit->context), pointer, &offset, 1, "");
+}
+
+/* The lower lane's is that of the first store, the higher lane's the other half's of the second. Words at
+ * constant distances from the one before share its register. */
+static LLVMValueRef word_address(struct pairing *p, const struct half_store *first,
+                                 const struct half_store *second, LLVMValueRef high) {
+    struct unit *unit = p->unit;
+    LLVMBuilderRef b = unit->builder;
+    int64_t between, further;
+    if (!lane_distance(&first->address, &second->address, &between))
+        return LLVMBuildSelect(b, high, at_bytes(unit, LLVMGetOperand(second->store, 1), -HALF_BYTES),
+                               LLVMGetOperand(first->store, 1), "");
+    if (p->base && p->between == between && p->block == LLVMGetInstructionParent(second->store) &&
+        p->based.k == first->k && lane_distance(&p->based.address, &first->address, &further))
+        return at_bytes(unit, p->base, further);
+    LLVMValueRef more =
+        LLVMBuildSelect(b, high, LLVMConstInt(type_i32(unit), (uint64_t)(between - HALF_BYTES), true),
+                        constant_i32(unit, 0), "");
+    p->base =
+        LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), LLVMGetOperand(first->store, 1), &more, 1, "");
+    p->between = between;
+    p->based = *first;
+    p->block = LLVMGetInstructionParent(second->store);
+    return p->base;
+}
+
 /* The second store stands behind the first. */
 static void join(struct pairing *p, const struct half_store *first, const struct half_store *second) {
     struct unit *unit = p->unit;
@@ -123,11 +160,7 @@ static void join(struct pairing *p, const struct half_store *first, const struct
     LLVMValueRef halves[3] = {
         own, taken, LLVMBuildSelect(b, high, constant_i32(unit, 0x3276), constant_i32(unit, 0x5410), "")};
     LLVMValueRef word = call_known(unit, "llvm.nvvm.prmt", halves, 3);
-    LLVMValueRef back = LLVMConstInt(type_i32(unit), (uint64_t)-HALF_BYTES, true);
-    LLVMValueRef lower = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context),
-                                       LLVMGetOperand(second->store, 1), &back, 1, "");
-    LLVMValueRef pointer = LLVMBuildSelect(b, high, lower, LLVMGetOperand(first->store, 1), "");
-    LLVMSetAlignment(LLVMBuildStore(b, word, pointer), 4);
+    LLVMSetAlignment(LLVMBuildStore(b, word, word_address(p, first, second, high)), 4);
     LLVMInstructionEraseFromParent(first->store);
     LLVMInstructionEraseFromParent(second->store);
 }
@@ -175,15 +208,18 @@ static void look_at(struct pairing *p, LLVMValueRef instruction, int place) {
 }
 
 smelt_status pass_ptx_pairs(struct unit *unit) {
-    struct pairing p = {.unit = unit};
     if (ptx_lanes_ordered(unit) || !divergence_whole_warps(&unit->request->shape)) return SMELT_OK;
-    smelt_status status = divergence_find(unit, &p.divergence);
+    struct pairing *p = calloc(1, sizeof *p);
+    if (!p) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for stores");
+    p->unit = unit;
+    smelt_status status = divergence_find(unit, &p->divergence);
     FOR_EACH_BLOCK(block, unit->entry) {
-        if (status != SMELT_OK || !divergence_all_run(&p.divergence, block)) continue;
+        if (status != SMELT_OK || !divergence_all_run(&p->divergence, block)) continue;
         FOR_EACH_INSTRUCTION(instruction, block) {
-            look_at(&p, instruction, divergence_place(&p.divergence, block));
+            look_at(p, instruction, divergence_place(&p->divergence, block));
         }
     }
-    divergence_free(&p.divergence);
+    divergence_free(&p->divergence);
+    free(p);
     return status;
 }
