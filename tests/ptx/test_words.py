@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from emulator import Machine, to_float  # noqa: E402
+from emulator import Machine  # noqa: E402
 
 SMELT = os.path.abspath(sys.argv[1])
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "words.metal")

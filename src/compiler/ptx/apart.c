@@ -6,7 +6,8 @@ enum base_kind {
     BASE_UNKNOWN,
     BASE_BUFFER,   /* the buffer whose address is at `offset` in the parameter */
     BASE_CONSTANT, /* memory that nothing writes */
-    BASE_PRIVATE   /* a variable of the thread */
+    BASE_PRIVATE,  /* a variable of the thread */
+    BASE_AGAIN     /* that of a phi on the way */
 };
 
 struct base {
@@ -25,12 +26,40 @@ static bool parameter_offset(struct unit *unit, LLVMValueRef place, uint64_t *of
     return simple && is_constant_integer(LLVMGetOperand(place, 1), offset);
 }
 
-static struct base base_of(struct unit *unit, LLVMValueRef address) {
+#define MOST_PHIS 8
+
+/* The phis on the way. */
+struct way {
+    LLVMValueRef phis[MOST_PHIS];
+    int count;
+};
+
+static struct base find_base(struct unit *unit, LLVMValueRef address, struct way *way);
+
+/* An address that moves on in a loop is based on what it begins with. */
+static struct base base_of_phi(struct unit *unit, LLVMValueRef phi, struct way *way) {
+    struct base base = {BASE_AGAIN, 0, NULL};
+    for (int i = 0; i < way->count; i++)
+        if (way->phis[i] == phi) return base;
+    if (way->count == MOST_PHIS) return (struct base){BASE_UNKNOWN, 0, NULL};
+    way->phis[way->count++] = phi;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        struct base next = find_base(unit, LLVMGetIncomingValue(phi, i), way);
+        if (next.kind == BASE_AGAIN) continue;
+        bool same = next.kind == base.kind && next.offset == base.offset && next.variable == base.variable;
+        if (base.kind != BASE_AGAIN && !same) return (struct base){BASE_UNKNOWN, 0, NULL};
+        base = next;
+    }
+    return base;
+}
+
+static struct base find_base(struct unit *unit, LLVMValueRef address, struct way *way) {
     struct base base = {BASE_UNKNOWN, 0, NULL};
     for (int depth = 0; depth < 32; depth++) {
         if (!LLVMIsAGetElementPtrInst(address) && !LLVMIsAAddrSpaceCastInst(address)) break;
         address = LLVMGetOperand(address, 0);
     }
+    if (LLVMIsAPHINode(address)) return base_of_phi(unit, address, way);
     if (LLVMIsALoadInst(address) && parameter_offset(unit, LLVMGetOperand(address, 0), &base.offset))
         base.kind = BASE_BUFFER;
     else if (address == LLVMGetParam(unit->entry, 0) ||
@@ -40,6 +69,13 @@ static struct base base_of(struct unit *unit, LLVMValueRef address) {
         base.kind = BASE_PRIVATE;
         base.variable = address;
     }
+    return base;
+}
+
+static struct base base_of(struct unit *unit, LLVMValueRef address) {
+    struct way way = {.count = 0};
+    struct base base = find_base(unit, address, &way);
+    if (base.kind == BASE_AGAIN) base.kind = BASE_UNKNOWN;
     return base;
 }
 

@@ -237,8 +237,7 @@ static bool add_element(const struct finder *f, LLVMValueRef gep, unsigned width
     return true;
 }
 
-bool lane_address_find(const struct divergence *d, LLVMValueRef pointer, int place,
-                       struct lane_address *out) {
+bool ptx_lane_address(const struct divergence *d, LLVMValueRef pointer, int place, struct lane_address *out) {
     struct finder f = {d, place};
     unsigned width =
         8 * LLVMPointerSizeForAS(d->unit->layout, LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)));
@@ -258,7 +257,8 @@ static unsigned bit_in(struct lane_bit bit, unsigned lane) {
     return bit.kind == BIT_ONE || (bit.kind == BIT_OF_LANE && lane & bit.lanes);
 }
 
-unsigned lane_bank_words(const struct lane_address *address, const struct lane_address *more, unsigned k) {
+unsigned ptx_lane_bank_words(const struct lane_address *address, const struct lane_address *more,
+                             unsigned k) {
     uint64_t words[BANKS][32];
     unsigned counts[BANKS] = {0}, most = 0;
     for (unsigned lane = 0; lane < 32; lane++) {
@@ -281,7 +281,7 @@ unsigned lane_bank_words(const struct lane_address *address, const struct lane_a
     return most;
 }
 
-bool lane_distance(const struct lane_address *a, const struct lane_address *b, int64_t *distance) {
+bool ptx_lane_distance(const struct lane_address *a, const struct lane_address *b, int64_t *distance) {
     *distance = 0;
     if (a->root != b->root) return false;
     for (unsigned i = 0; i < 32; i++) {
@@ -296,7 +296,7 @@ bool lane_distance(const struct lane_address *a, const struct lane_address *b, i
     return true;
 }
 
-bool lane_addresses_differ(const struct lane_address *a, const struct lane_address *b) {
+bool ptx_lane_addresses_differ(const struct lane_address *a, const struct lane_address *b) {
     if (a->root != b->root) return LLVMIsAGlobalVariable(a->root) && LLVMIsAGlobalVariable(b->root);
     for (unsigned i = 0; i < 32; i++) {
         unsigned p = a->offset.bits[i].kind, q = b->offset.bits[i].kind;

@@ -27,15 +27,16 @@ struct lane_address {
 
 /* Of a pointer at a block that all lanes of a simdgroup run together. False: it has no such root. Requires:
  * threads in the order of lanes. */
-bool lane_address_find(const struct divergence *d, LLVMValueRef pointer, int place, struct lane_address *out);
+bool ptx_lane_address(const struct divergence *d, LLVMValueRef pointer, int place, struct lane_address *out);
 
 /* Words of 4 bytes per bank, of the fullest bank, if each lane accesses the word at its address; 0: not
  * known. Lanes with a 1 in bit `k` use `other`. */
-unsigned lane_bank_words(const struct lane_address *address, const struct lane_address *other, unsigned k);
+unsigned ptx_lane_bank_words(const struct lane_address *address, const struct lane_address *other,
+                             unsigned k);
 
 /* `b` - `a`, if it is the same number for all lanes. */
-bool lane_distance(const struct lane_address *a, const struct lane_address *b, int64_t *distance);
+bool ptx_lane_distance(const struct lane_address *a, const struct lane_address *b, int64_t *distance);
 /* Whether two addresses of one lane are never the same. */
-bool lane_addresses_differ(const struct lane_address *a, const struct lane_address *b);
+bool ptx_lane_addresses_differ(const struct lane_address *a, const struct lane_address *b);
 
 #endif

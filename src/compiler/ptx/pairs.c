@@ -66,7 +66,7 @@ static bool find_store(struct pairing *p, LLVMValueRef instruction, int place, s
     if (LLVMSizeOfTypeInBits(p->unit->layout, type) != 8 * HALF_BYTES) return false;
     LLVMValueRef pointer = LLVMGetOperand(instruction, 1);
     s->store = instruction;
-    return is_shared(pointer) && lane_address_find(&p->divergence, pointer, place, &s->address) &&
+    return is_shared(pointer) && ptx_lane_address(&p->divergence, pointer, place, &s->address) &&
            find_partner(s);
 }
 
@@ -123,11 +123,11 @@ static LLVMValueRef word_address(struct pairing *p, const struct half_store *fir
     struct unit *unit = p->unit;
     LLVMBuilderRef b = unit->builder;
     int64_t between, further;
-    if (!lane_distance(&first->address, &second->address, &between))
+    if (!ptx_lane_distance(&first->address, &second->address, &between))
         return LLVMBuildSelect(b, high, at_bytes(unit, LLVMGetOperand(second->store, 1), -HALF_BYTES),
                                LLVMGetOperand(first->store, 1), "");
     if (p->base && p->between == between && p->block == LLVMGetInstructionParent(second->store) &&
-        p->based.k == first->k && lane_distance(&p->based.address, &first->address, &further))
+        p->based.k == first->k && ptx_lane_distance(&p->based.address, &first->address, &further))
         return at_bytes(unit, p->base, further);
     LLVMValueRef more =
         LLVMBuildSelect(b, high, LLVMConstInt(type_i32(unit), (uint64_t)(between - HALF_BYTES), true),
@@ -169,8 +169,8 @@ static void join(struct pairing *p, const struct half_store *first, const struct
  * stores. */
 static bool gains(const struct half_store *first, const struct half_store *second) {
     const struct lane_address *a = &first->address, *b = &second->address;
-    unsigned of_first = lane_bank_words(a, a, 0), of_second = lane_bank_words(b, b, 0),
-             of_words = lane_bank_words(a, b, first->k);
+    unsigned of_first = ptx_lane_bank_words(a, a, 0), of_second = ptx_lane_bank_words(b, b, 0),
+             of_words = ptx_lane_bank_words(a, b, first->k);
     return of_first && of_second && of_words && of_words + 2 < of_first + of_second;
 }
 
@@ -193,7 +193,7 @@ static void join_waiting(struct pairing *p) {
 static bool may_wait(const struct pairing *p, const struct half_store *s) {
     if (p->count == MOST_STORES) return false;
     for (int i = 0; i < p->count; i++)
-        if (!lane_addresses_differ(&p->stores[i].address, &s->address)) return false;
+        if (!ptx_lane_addresses_differ(&p->stores[i].address, &s->address)) return false;
     return true;
 }
 
