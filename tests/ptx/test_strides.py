@@ -40,7 +40,7 @@ def run(text, buffers, stride):
 
 def check_rows(stride, wide):
     text = show("rows", ["--stage", "ptx"], "--bytes", f"4=uint32:{stride}")
-    for load in ("ld.global.v4.f32", "ld.global.v4.b32", "shf.r.wrap.b32"):
+    for load in ("ld.global.v4.f32", "ld.global.v4.b32", "ld.global.u16"):
         assert load in text, f"rows: no {load}:\n{text}"
     floats, narrow = [i % 13 - 6 for i in range(3 * stride + 8)], [i % 11 - 5 for i in range(3 * stride + 16)]
     scales, raw = [2, 1, 4, 1, 2, 8], [bytes((7 * b + 3 * k) % 256 for k in range(16)) for b in range(6)]
@@ -57,7 +57,7 @@ def check_rows(stride, wide):
         sums = [sums[lane ^ 3] for lane in range(32)]
     got = struct.unpack("<32f", machine.contents(slots[3]))
     assert list(got) == sums, f"rows, stride {stride}: expected {sums}, got {got}"
-    assert (machine.counts["ld"] < 32) == wide, f"rows, stride {stride}: {machine.counts['ld']} loads"
+    assert (machine.counts["ld"] < 40) == wide, f"rows, stride {stride}: {machine.counts['ld']} loads"
     return f"rows, stride {stride}: right, {machine.counts['ld']} loads"
 
 
