@@ -17,6 +17,10 @@ bool test_device_has_memory(void) {
     return strncmp(test_device(), "cpu", 3) != 0;
 }
 
+void test_quick_code(void) {
+    (void)setenv("SMELT_TIERS", getenv("SMELT_TEST_FULL") ? "0" : "quick", 1);
+}
+
 smelt_status test_to_host(smelt_array **array) {
     if (strcmp(smelt_array_device(*array), "cpu") == 0) return SMELT_OK;
     smelt_array *here;

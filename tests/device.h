@@ -13,6 +13,11 @@ const char *test_oracle(void);
 /* True if the results of test_device() lie in memory that the host cannot read. */
 bool test_device_has_memory(void);
 
+/* For programs that compile hundreds of kernels, of which they test the results: before anything is compiled,
+ * chooses quick code, which takes a CPU half the time. With SMELT_TEST_FULL (make check-long) it is the best
+ * code. */
+void test_quick_code(void);
+
 /* The array in host memory: itself if it is there, otherwise a copy, which replaces the reference. Late
  * errors of the kernels that wrote it are returned; *array is then unchanged. */
 smelt_status test_to_host(smelt_array **array);

@@ -135,10 +135,11 @@ def groups_of_folders(files):
 def mypy(build):
     checker = [program(build, "mypy"), "--config-file", "tests/lint/mypy.ini", "--no-error-summary"]
     wrong = False
-    for number, files in enumerate(groups_of_folders([file for file in tracked("*.py") if not file.startswith(TYPED)])):
+    # One cache: the groups share the libraries that they import.
+    for files in groups_of_folders([file for file in tracked("*.py") if not file.startswith(TYPED)]):
         os.environ["MYPYPATH"] = ":".join([os.path.join(build, "python"), *sorted({os.path.dirname(file) for file in files})])
         lenient = ["--disable-error-code=" + code for code in MISUSE.split(",")] if files[0].startswith("tests/python/") else []
-        wrong |= run([*checker, *lenient, "--cache-dir", os.path.join(build, "lint", f"mypy-{number}")], files)
+        wrong |= run([*checker, *lenient, "--cache-dir", os.path.join(build, "lint", "mypy")], files)
     return wrong
 
 

@@ -559,6 +559,7 @@ static void mistakes_are_named(void **state) {
 }
 
 int main(void) {
+    test_quick_code();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unary_equals_the_reference),
         cmocka_unit_test(unary_of_other_dtypes),

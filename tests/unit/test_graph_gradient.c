@@ -599,6 +599,7 @@ static void numbers_in_float64_have_gradients(void **state) {
 
 /* The argument: the tests to run, as a pattern; without it, all. */
 int main(int count, char **arguments) {
+    test_quick_code();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_equal_differences),       cmocka_unit_test(gradients_of_gradients),
         cmocka_unit_test(kernels_equal_plain_loops),         cmocka_unit_test(numbers_do_not_widen),

@@ -296,6 +296,7 @@ static void moments(void **state) {
 }
 
 int main(void) {
+    test_quick_code();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_of_axes),
         cmocka_unit_test(every_reduction),
