@@ -3,6 +3,7 @@
 The layouts of mma's fragments are written here from the PTX ISA, apart from the engine's own. Threads of a block run in
 step as far as they can: of those not waiting the ones earliest in the text go first.
 """
+import functools
 import math
 import re
 import struct
@@ -31,6 +32,8 @@ def from_float(value, kind):
     return int.from_bytes(packed, "little")
 
 
+# What the text of an instruction means is found once, as each thread runs it.
+@functools.cache
 def width(kind):
     return 1 if kind == "pred" else int(re.search(r"\d+$", kind).group())
 
@@ -38,6 +41,39 @@ def width(kind):
 def signed(value, bits):
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
+
+
+@functools.cache
+def constant(operand):
+    """The bits of a number, None of any other operand."""
+    if operand.startswith(("0f", "0d")):
+        return int(operand[2:], 16)
+    if re.match(r"0x[0-9A-Fa-f]+$", operand):
+        return int(operand, 16)
+    return int(operand) if re.match(r"-?\d+$", operand) else None
+
+
+@functools.cache
+def reading(kind):
+    """Whether operands of a kind are floats, and otherwise whether they have a sign, and their bits."""
+    return kind[0] in "bf" and kind in FORMATS or kind == "bf16", kind[0] == "s", (1 << width(kind)) - 1
+
+
+@functools.cache
+def parts(operand):
+    return [part.strip() for part in operand.strip("{}[]").split(",")] if operand[0] in "{[" else [operand]
+
+
+@functools.cache
+def place(operand):
+    """The base and the offset of an address."""
+    base, offset = re.match(r"\[\s*([%\w$.]+)\s*\+?\s*(-?\d+)?\s*\]", operand).groups()
+    return base, int(offset or 0)
+
+
+@functools.cache
+def space_of(name):
+    return next((space for space in ("param", "shared", "global") if space in name), "generic")
 
 
 class Thread:
@@ -116,32 +152,31 @@ class Machine:
                 name, _, rest = statement.partition(" ")
                 name, _, more = name.partition("\t")
                 operands = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", more + " " + rest)
-                self.code.append((name.split("."), operands, (guard.group(2), bool(guard.group(1))) if guard else None))
+                self.code.append((tuple(name.split(".")), operands, (guard.group(2), bool(guard.group(1))) if guard else None))
 
     # ---- Operands.
 
     def read(self, thread, operand):
+        bits = thread.registers.get(operand)  # of an inline assembly's own, too
+        if bits is None:
+            bits = constant(operand)
+        return self.read_other(thread, operand) if bits is None else bits
+
+    def read_other(self, thread, operand):
         if operand.startswith("%"):
             special = {"%tid.x": thread.index, "%ctaid.x": self.group[0], "%ctaid.y": self.group[1], "%ctaid.z": self.group[2],
                        "%ntid.x": self.block, "%laneid": thread.index % 32}
-            return special[operand] if operand in special else thread.registers.get(operand, 0)
+            return special.get(operand, 0)
         if operand.startswith("!"):
             return not self.read(thread, operand[1:])
-        if operand.startswith("0f") or operand.startswith("0d"):
-            return int(operand[2:], 16)
-        if re.match(r"0x[0-9A-Fa-f]+$", operand):
-            return int(operand, 16)
-        if re.match(r"-?\d+$", operand):
-            return int(operand)
-        if operand in thread.registers:  # of an inline assembly's own
-            return thread.registers[operand]
         return self.symbols.get(operand, 0)  # the parameter's and all shared memory's are 0
 
     def number(self, thread, operand, kind):
         bits = self.read(thread, operand)
-        if kind[0] in "bf" and kind != "b16" and kind in FORMATS or kind == "bf16":
+        is_float, has_sign, mask = reading(kind)
+        if is_float:
             return to_float(bits, kind)
-        return signed(bits, width(kind)) if kind[0] == "s" else bits & (1 << width(kind)) - 1
+        return signed(bits, width(kind)) if has_sign else bits & mask
 
     def write(self, thread, operand, value, kind):
         if operand == "_":
@@ -149,10 +184,6 @@ class Machine:
         if isinstance(value, float):
             value = from_float(value, kind)
         thread.registers[operand] = int(value) & (1 << max(width(kind), 1)) - 1
-
-    @staticmethod
-    def parts(operand):
-        return [part.strip() for part in operand.strip("{}[]").split(",")] if operand[0] in "{[" else [operand]
 
     # ---- Instructions of one thread.
 
@@ -165,12 +196,12 @@ class Machine:
             self.access(thread, name, operands)
         elif operation == "mov":
             if operands[1][0] == "{":
-                low, high = (self.read(thread, part) for part in self.parts(operands[1]))
+                low, high = (self.read(thread, part) for part in parts(operands[1]))
                 half = width(kind) // 2
                 put(low & (1 << half) - 1 | high << half)
             elif operands[0][0] == "{":
                 half = width(kind) // 2
-                for i, part in enumerate(self.parts(operands[0])):
+                for i, part in enumerate(parts(operands[0])):
                     self.write(thread, part, self.read(thread, operands[1]) >> half * i, "b%d" % half)
             else:
                 put(self.read(thread, operands[1]) & (1 << max(width(kind), 1)) - 1)
@@ -257,15 +288,15 @@ class Machine:
 
     def access(self, thread, name, operands):
         kind, load = name[-1], name[0] == "ld"
-        space = next((space for space in ("param", "shared", "global") if space in name), "generic")
-        values, place = (operands[0], operands[1]) if load else (operands[1], operands[0])
-        base, offset = re.match(r"\[\s*([%\w$.]+)\s*\+?\s*(-?\d+)?\s*\]", place).groups()
-        address = self.read(thread, base) + int(offset or 0)
+        space = space_of(name)
+        values, at = (operands[0], operands[1]) if load else (operands[1], operands[0])
+        base, offset = place(at)
+        address, registers = self.read(thread, base) + offset, parts(values)
         size = max(width(kind) // 8, 1)
-        whole = size * len(self.parts(values))
+        whole = size * len(registers)
         if address % whole:
             raise IndexError(f"{address:#x} is not aligned to {whole}: {'.'.join(name)}")
-        for i, register in enumerate(self.parts(values)):
+        for i, register in enumerate(registers):
             data, at = self.find(address + i * size, size, space)
             if load:
                 value = int.from_bytes(data[at:at + size], "little")
@@ -309,7 +340,7 @@ class Machine:
         """Fragments as the PTX ISA gives them: groupID = lane >> 2, threadID_in_group = lane % 4."""
         assert len(warp) == 32, "mma wants the whole warp"
         kind, depth = name[7], int(name[3].rpartition("k")[2])
-        d, a, b, c = (self.parts(operand) for operand in operands)
+        d, a, b, c = (parts(operand) for operand in operands)
         left, right, sums = {}, {}, {}
         for thread in warp:
             group, member = divmod(thread.index % 32, 4)
@@ -339,14 +370,14 @@ class Machine:
     def load_matrices(self, warp, name, operands):
         """Lanes 8 m … 8 m + 7 name the rows of matrix m; a lane gets two neighbours of a row, or of a column."""
         assert len(warp) == 32, "ldmatrix wants the whole warp"
-        registers = self.parts(operands[0])
+        registers = parts(operands[0])
         assert name[4] == f"x{len(registers)}", f"{name[4]} with {len(registers)} registers"
         for matrix, register in enumerate(registers):
             rows = []
             for row in range(8):
                 thread = warp[matrix * 8 + row]
-                base, offset = re.match(r"\[\s*([%\w$]+)\s*\+?\s*(-?\d+)?\s*\]", operands[1]).groups()
-                address = self.read(thread, base) + int(offset or 0)
+                base, offset = place(operands[1])
+                address = self.read(thread, base) + offset
                 assert address % 16 == 0, f"a row at {address}"
                 rows.append(self.shared[address:address + 16])
                 assert len(rows[-1]) == 16, f"a row at {address} of {len(self.shared)}"

@@ -19,9 +19,6 @@ class Warps(Machine):
     def parse(self, text):
         super().parse(re.sub(r"\{( \.reg[^;]*;)+", "", text))
 
-    def read(self, thread, operand):
-        return thread.registers[operand] if operand in thread.registers else super().read(thread, operand)
-
     def step(self, thread, name, operands):
         if name[0] == "clz":
             self.write(thread, operands[0], 32 - (self.read(thread, operands[1]) & ALL).bit_length(), "b32")
@@ -88,7 +85,7 @@ class Warps(Machine):
             name, operands, guard = self.code[thread.pc]
             if guard and (self.read(thread, guard[0]) & 1) == guard[1]:
                 thread.pc += 1
-            elif name[0] in ("vote", "redux", "shfl") or name[:2] == ["bar", "warp"]:
+            elif name[0] in ("vote", "redux", "shfl") or name[:2] == ("bar", "warp"):
                 thread.state = "meets"
             elif name[0] in ("bar", "barrier"):
                 thread.state = "waits"
