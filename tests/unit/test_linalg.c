@@ -666,6 +666,7 @@ static void lapack_agrees_with_the_reference(void **state) {
 }
 
 int main(void) {
+    test_quick_code();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cholesky_multiplies_to_its_matrix),
         cmocka_unit_test(cholesky_says_which_pivot_fails),

@@ -263,6 +263,7 @@ static void what_has_no_derivative_says_so(void **state) {
 }
 
 int main(void) {
+    test_quick_code();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_those_of_differences),
         cmocka_unit_test(gradients_have_gradients),

@@ -107,6 +107,7 @@ static void refusals(void **state) {
 }
 
 int main(void) {
+    test_quick_code();
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
     const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(refusals)};

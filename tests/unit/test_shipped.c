@@ -203,6 +203,7 @@ static void random_numbers(void **state) {
 }
 
 int main(void) {
+    test_quick_code();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks),
         cmocka_unit_test(rows_and_signals),
