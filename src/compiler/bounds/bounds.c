@@ -228,6 +228,7 @@ smelt_status pass_bounds(struct unit *unit) {
     smelt_status status = b.arguments && b.slots
                               ? flow_find(unit, unit->entry, &b.arena, &b.flow)
                               : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for tests of accesses");
+    if (status == SMELT_OK) status = bounds_facts_begin(&b);
     if (status == SMELT_OK) status = bounds_loops_begin(&b);
     for (int i = 0; i < b.flow.block_count && status == SMELT_OK; i++) test_block(&b, i);
     if (status == SMELT_OK) bounds_loops_end(&b);

@@ -64,6 +64,7 @@ struct bounds {
     struct joined *joined;          /* objects.c */
     struct test *tests;             /* bounds.c: those that are always done, the last first */
     struct loop_test *loop_tests;   /* loops.c: by loop */
+    struct fact **facts;            /* facts.c: by block */
     LLVMMetadataRef file;           /* of the last site, and its text */
     LLVMValueRef file_text;
     LLVMValueRef named, name_text; /* of the last variable */
@@ -82,6 +83,13 @@ struct value_range {
 /* … of an address of `block` from the root that it is computed from. False: nothing is known. */
 bool bounds_offset(struct bounds *b, int block, LLVMValueRef address, LLVMValueRef *root,
                    struct value_range *range);
+
+/* facts.c — what a value can be in `block`, of the range r that it can have anywhere; `range` returns that of
+ * values it is compared with. */
+smelt_status bounds_facts_begin(struct bounds *b);
+struct value_range bounds_narrow(struct bounds *b, int block, LLVMValueRef value, struct value_range r,
+                                 struct value_range (*range)(void *context, LLVMValueRef other),
+                                 void *context);
 
 /* sites.c — an array of struct access_site that begins at the first access; `offset`: from the test's address
  */
@@ -105,6 +113,9 @@ bool bounds_loop_counts(struct bounds *b, LLVMValueRef phi, int block, struct va
 /* The comparison of the phi or of its next value by which the block goes on in the loop. */
 bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, LLVMValueRef next,
                        LLVMIntPredicate *predicate, LLVMValueRef *bound, bool *sees_next);
+/* The predicate with its operands exchanged, and the one that holds where this does not. */
+LLVMIntPredicate bounds_turned(LLVMIntPredicate p);
+LLVMIntPredicate bounds_negated(LLVMIntPredicate p);
 /* Whether `next` is the phi and a constant, not zero. */
 bool bounds_loop_step(LLVMValueRef phi, LLVMValueRef next, int64_t *step);
 /* The test is done if the answers to the loop's questions say so. */

@@ -57,7 +57,7 @@ static bool in_loop(struct bounds *b, LLVMValueRef value, int loop) {
 
 /* ---- Counters. */
 
-static LLVMIntPredicate turned(LLVMIntPredicate p) {
+LLVMIntPredicate bounds_turned(LLVMIntPredicate p) {
     switch (p) {
     case LLVMIntULT:
         return LLVMIntUGT;
@@ -80,7 +80,7 @@ static LLVMIntPredicate turned(LLVMIntPredicate p) {
     }
 }
 
-static LLVMIntPredicate negated(LLVMIntPredicate p) {
+LLVMIntPredicate bounds_negated(LLVMIntPredicate p) {
     switch (p) {
     case LLVMIntULT:
         return LLVMIntUGE;
@@ -120,10 +120,10 @@ bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, 
         LLVMValueRef other = left;
         left = right;
         right = other;
-        *predicate = turned(*predicate);
+        *predicate = bounds_turned(*predicate);
     }
     if ((left != phi && left != next) || in_loop(b, right, loop)) return false;
-    if (stays[1]) *predicate = negated(*predicate);
+    if (stays[1]) *predicate = bounds_negated(*predicate);
     *bound = right;
     *sees_next = left == next;
     return true;

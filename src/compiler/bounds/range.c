@@ -4,6 +4,8 @@
  * Ranges are of the numbers as signed ones of their type. */
 #include "compiler/bounds/bounds.h"
 
+#include <string.h>
+
 enum { MOST_DEPTH = 12, MOST_VALUES = 96 };
 
 struct look {
@@ -61,10 +63,38 @@ static struct value_range of_operand(struct look *l, LLVMValueRef value, unsigne
     return range_of(l, LLVMGetOperand(value, operand), depth + 1);
 }
 
+static int64_t lesser(int64_t x, int64_t y) {
+    return x < y ? x : y;
+}
+
+static int64_t greater(int64_t x, int64_t y) {
+    return x > y ? x : y;
+}
+
+/* The lesser or the greater of two numbers. False: another function. */
+static bool of_extreme(struct look *l, LLVMValueRef call, int depth, struct value_range *r) {
+    const char *name = called_name(call);
+    bool is_signed = strncmp(name, "llvm.s", 6) == 0;
+    if (!is_signed && strncmp(name, "llvm.u", 6) != 0) return false;
+    bool least = strncmp(name + 6, "min.", 4) == 0;
+    if (!least && strncmp(name + 6, "max.", 4) != 0) return false;
+    struct value_range x = of_operand(l, call, 0, depth), y = of_operand(l, call, 1, depth);
+    if (!is_signed && (x.low < 0 || y.low < 0)) {
+        /* Negative numbers are large ones. */
+        if (!least || (x.low < 0 && y.low < 0)) return false;
+        *r = (struct value_range){0, x.low < 0 ? y.high : x.high};
+        return true;
+    }
+    *r = least ? (struct value_range){lesser(x.low, y.low), lesser(x.high, y.high)}
+               : (struct value_range){greater(x.low, y.low), greater(x.high, y.high)};
+    return true;
+}
+
 /* As the call is declared, and as the size of groups says. */
-static struct value_range of_call(struct look *l, LLVMValueRef call, unsigned width) {
+static struct value_range of_call(struct look *l, LLVMValueRef call, unsigned width, int depth) {
     struct unit *unit = l->b->unit;
     struct value_range r = whole(width);
+    if (of_extreme(l, call, depth, &r)) return r;
     unsigned kind = LLVMGetMDKindIDInContext(unit->context, "range", 5);
     LLVMValueRef node = LLVMGetMetadata(call, kind), ends[2];
     if (node && LLVMGetMDNodeNumOperands(node) == 2) {
@@ -212,7 +242,7 @@ static struct value_range of_extended(struct look *l, LLVMValueRef value, int de
     return width < 63 ? (struct value_range){0, (INT64_C(1) << width) - 1} : whole(64);
 }
 
-static struct value_range range_of(struct look *l, LLVMValueRef value, int depth) {
+static struct value_range range_anywhere(struct look *l, LLVMValueRef value, int depth) {
     LLVMTypeRef type = LLVMTypeOf(value);
     if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) > 64) return whole(64);
     unsigned width = LLVMGetIntTypeWidth(type);
@@ -246,10 +276,28 @@ static struct value_range range_of(struct look *l, LLVMValueRef value, int depth
     case LLVMPHI:
         return in_width(of_phi(l, value, depth), width);
     case LLVMCall:
-        return of_call(l, value, width);
+        return of_call(l, value, width, depth);
     default:
         return whole(width);
     }
+}
+
+struct comparison {
+    struct look *look;
+    int depth;
+};
+
+static struct value_range range_compared(void *context, LLVMValueRef other) {
+    const struct comparison *c = context;
+    /* Of conditions, not many in a row. */
+    return range_of(c->look, other, c->depth + 4);
+}
+
+static struct value_range range_of(struct look *l, LLVMValueRef value, int depth) {
+    struct value_range r = range_anywhere(l, value, depth);
+    struct comparison comparison = {l, depth};
+    if (r.low == r.high || !LLVMIsAInstruction(value) || depth > MOST_DEPTH || l->left <= 0) return r;
+    return bounds_narrow(l->b, l->block, value, r, range_compared, &comparison);
 }
 
 /* ---- Addresses. */

@@ -8,6 +8,7 @@
  * the values of its phis for those lanes.
  *
  * Requires: simd_analyse. Establishes: the function s->gang. */
+#include "compiler/cpu/inside.h"
 #include "compiler/simd/matrix.h"
 #include "compiler/simd/neighbours.h"
 
@@ -474,7 +475,9 @@ static void make_blocks(struct simd *s) {
 
 /* ---- Full rounds. A loop that lanes leave by comparing neighbours with a bound (`i < n`) is written twice:
  * first without masks, for as long as a comparison of scalars shows that all lanes stay; then with masks, for
- * the last round or two. If only some lanes enter the loop, which is asked once, all rounds have masks. */
+ * the last round or two. If only some lanes enter the loop, which is asked once, all rounds have masks. So
+ * they do if an access of the loop may miss its array: full rounds do not test what is known before the loop.
+ */
 
 #define MAX_FULL_ROUND_BLOCKS 12
 
@@ -581,12 +584,21 @@ static bool is_guarded_by_bound(struct simd *s, int loop, int entered) {
     return LLVMIsAICmpInst(guard) && (LLVMGetOperand(guard, 0) == bound || LLVMGetOperand(guard, 1) == bound);
 }
 
-/* Asks before the loop whether all lanes enter it: `full`, or else `masked`. */
-static void ask_who_enters(struct simd *s, const struct block *header, LLVMBasicBlockRef question,
-                           LLVMBasicBlockRef full, LLVMBasicBlockRef masked) {
+/* Asks before the loop whether all lanes enter it, if that is not sure, and whether its accesses are inside
+ * (`outside` NULL: not asked): `full`, or else `masked`. */
+static void ask_before_loop(struct simd *s, const struct block *header, bool who, LLVMValueRef outside,
+                            LLVMBasicBlockRef question, LLVMBasicBlockRef full, LLVMBasicBlockRef masked) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef all = NULL;
     LLVMPositionBuilderAtEnd(b, question);
+    if (outside) {
+        const struct value *v = value_of(s, outside);
+        LLVMValueRef own = v->slot ? LLVMBuildLoad2(b, LLVMTypeOf(outside), v->slot, "") : v->scalar;
+        LLVMBasicBlockRef inside = who ? simd_block(s, "inside") : full;
+        inside_branch(s->unit, own, masked, inside);
+        if (!who) return;
+        LLVMPositionBuilderAtEnd(b, inside);
+    }
     for (int c = 0; c < s->chunk_count; c++) {
         LLVMValueRef mask = LLVMBuildLoad2(b, mask_type(s), header->mask_slots[c], "");
         all = all ? LLVMBuildAnd(b, all, mask, "") : mask;
@@ -601,7 +613,9 @@ static void write_full_rounds(struct simd *s, int loop) {
     size_t words = (size_t)(s->item_count + 63) / 64;
     int entered = s->blocks[s->paths.blocks[l->header].dominator].mask_of;
     int first = s->blocks[l->header].item;
-    bool ask = !all_lanes_enter(s, entered);
+    bool who = !all_lanes_enter(s, entered);
+    LLVMValueRef outside = inside_answer(s, loop);
+    bool ask = who || outside;
     LLVMBasicBlockRef full = s->blocks[l->header].head, question = NULL;
     uint64_t *pending = arena_alloc(&s->arena, words * 8);
     if (!pending) return;
@@ -613,9 +627,11 @@ static void write_full_rounds(struct simd *s, int loop) {
     for (int place = l->header; place <= l->last; place++)
         if (s->blocks[place].mask_of == l->header) s->blocks[place].mask_of = ALL_ON;
     s->loops[loop].full_rounds = true;
+    s->inside_answered = outside;
     for (int item = first; item < s->loops[loop].item && !s->refused; item++)
         if (s->items[item].block >= 0) write_block(s, s->items[item].block);
     s->loops[loop].full_rounds = false;
+    s->inside_answered = NULL;
     /* The masked rounds are written next, with blocks of their own. */
     for (int place = l->header; place <= l->last; place++) {
         struct block *block = &s->blocks[place];
@@ -625,8 +641,9 @@ static void write_full_rounds(struct simd *s, int loop) {
         if (place > l->header && owns_mask(s, place)) make_mask(s, place);
     }
     memcpy(s->items[first].pending, pending, words * 8);
-    s->loops[loop].last_rounds = !ask || is_guarded_by_bound(s, loop, entered);
-    if (ask) ask_who_enters(s, &s->blocks[l->header], question, full, s->blocks[l->header].head);
+    s->loops[loop].last_rounds = !who || is_guarded_by_bound(s, loop, entered);
+    if (ask)
+        ask_before_loop(s, &s->blocks[l->header], who, outside, question, full, s->blocks[l->header].head);
 }
 
 static void write_item(struct simd *s, int number) {

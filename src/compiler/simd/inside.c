@@ -336,6 +336,7 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
 }
 
 void emit_inside(struct simd *s, LLVMValueRef call, int chunk) {
+    if (s->inside_answered && LLVMGetOperand(call, INSIDE_WHEN) == s->inside_answered) return;
     if (emit_inside_is_once(s, call))
         emit_for_gang(s, call);
     else
@@ -343,6 +344,29 @@ void emit_inside(struct simd *s, LLVMValueRef call, int chunk) {
 }
 
 /* ---- Questions of loops. */
+
+/* Whether each round that reaches the loop's end has run the block, for all its lanes. */
+static bool runs_each_round(struct simd *s, int loop, int place) {
+    const struct path_loop *l = &s->paths.loops[loop];
+    int above = l->last;
+    while (above > place && above > l->header) above = s->paths.blocks[above].dominator;
+    return above == place && s->blocks[place].mask_of == l->header;
+}
+
+LLVMValueRef inside_answer(struct simd *s, int loop) {
+    const struct path_loop *l = &s->paths.loops[loop];
+    LLVMValueRef answer = NULL;
+    for (int place = l->header; place <= l->last; place++)
+        FOR_EACH_INSTRUCTION(i, s->blocks[place].original) {
+            if (intrinsic_of(i) != INTRINSIC_INSIDE) continue;
+            LLVMValueRef when = LLVMGetOperand(i, INSIDE_WHEN);
+            if (!LLVMIsAInstruction(when) || shape_of(s, when) != SHAPE_UNIFORM) continue;
+            if (paths_within(&s->paths, simd_place(s, LLVMGetInstructionParent(when)), loop)) continue;
+            if (!runs_each_round(s, loop, place) || (answer && answer != when)) return NULL;
+            answer = when;
+        }
+    return answer;
+}
 
 /* i1: whether an address of a question is outside in any lane; of affine ones, active or not. */
 static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned operand) {

@@ -132,6 +132,8 @@ struct simd {
     LLVMValueRef address_slot;          /* a chunk's addresses in such accesses */
     struct inside_count *inside_counts; /* inside.c: of extents, computed once */
     struct inside_rare inside_rare;     /* … and the last block of tests that a loop's answer leads to */
+    LLVMValueRef
+        inside_answered; /* … an answer that is known to be no: tests that wait for it are left out */
     struct matrix *matrices, *pending_matrices; /* matrix.h: all; products that wait to be written */
     const struct matrix_forms *matrix_forms;
     struct matrix_rows *free_matrix_rows;
@@ -288,6 +290,9 @@ void simd_keep_tests_apart(struct simd *s);
 bool emit_inside_is_once(struct simd *s, LLVMValueRef call);
 void emit_inside(struct simd *s, LLVMValueRef call, int chunk);
 void emit_leaves(struct simd *s, LLVMValueRef call);
+/* The answer that tests of this loop wait for, if it comes before the loop and all of them run in each round;
+ * else NULL. */
+LLVMValueRef inside_answer(struct simd *s, int loop);
 /* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 /* spread.c — a chunk at lane 0's address plus constant offsets, all lanes on. */
