@@ -1,7 +1,7 @@
 ; A test before each access of an argument: one for neighbours, and in a loop one question before it.
 ; run: scalar bounds tested=1
 ; run: simd bounds tested=1
-; expect: call i1 @__smelt_leaves_0(ptr %3, ptr %2, i64 0, i64 8,
+; expect: call i1 @__smelt_leaves_0(ptr %2, ptr %3, i64 0, i64 8,
 ; expect: call void @__smelt_inside_0(ptr %place, i64 0, i64 8,
 ; expect: %first = load float
 ; expect: store float

@@ -83,6 +83,8 @@ struct value_range {
 /* … of an address of `block` from the root that it is computed from. False: nothing is known. */
 bool bounds_offset(struct bounds *b, int block, LLVMValueRef address, LLVMValueRef *root,
                    struct value_range *range);
+/* … of an integer where `block` sees it. */
+struct value_range bounds_range(struct bounds *b, int block, LLVMValueRef value);
 
 /* facts.c — what a value can be in `block`, of the range r that it can have anywhere; `range` returns that of
  * values it is compared with. */
@@ -113,6 +115,12 @@ bool bounds_loop_counts(struct bounds *b, LLVMValueRef phi, int block, struct va
 /* The comparison of the phi or of its next value by which the block goes on in the loop. */
 bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, LLVMValueRef next,
                        LLVMIntPredicate *predicate, LLVMValueRef *bound, bool *sees_next);
+/* Whether the phi of the loop's header counts to a known last value. */
+bool bounds_loop_is_counter(struct bounds *b, int loop, LLVMValueRef phi);
+/* Whether it is computed in the loop. */
+bool bounds_in_loop(struct bounds *b, LLVMValueRef value, int loop);
+/* i1: x or y, of which NULL is false. */
+LLVMValueRef bounds_either(struct bounds *b, LLVMValueRef x, LLVMValueRef y);
 /* The predicate with its operands exchanged, and the one that holds where this does not. */
 LLVMIntPredicate bounds_turned(LLVMIntPredicate p);
 LLVMIntPredicate bounds_negated(LLVMIntPredicate p);
@@ -120,6 +128,8 @@ LLVMIntPredicate bounds_negated(LLVMIntPredicate p);
 bool bounds_loop_step(LLVMValueRef phi, LLVMValueRef next, int64_t *step);
 /* The test is done if the answers to the loop's questions say so. */
 void bounds_loop_wait(struct bounds *b, int loop, LLVMValueRef test);
+/* The kind of metadata of answers to questions about accesses that each round makes. */
+unsigned bounds_sure_answer(struct unit *unit);
 /* When all questions are asked. */
 void bounds_loops_end(struct bounds *b);
 /* Moves the instructions of `before`'s block that compute the address in front of it; only of an address that

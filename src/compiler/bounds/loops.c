@@ -7,9 +7,7 @@
  * value is on the right side of the first, and the way between them is no longer than the numbers of the
  * type.
  */
-#include "compiler/bounds/bounds.h"
-
-enum { MOST_NODES = 48 };
+#include "compiler/bounds/linear.h"
 
 /* A counter of a loop, described by values of its preheader. */
 struct counter {
@@ -24,10 +22,20 @@ struct counter {
     struct counter *next;
 };
 
+/* Objects are intervals: between two addresses that are inside, all are. Bytes from base + low to base +
+ * high, in each round. */
+struct hull {
+    LLVMValueRef base;
+    int64_t low, high;
+    struct hull *next;
+};
+
 struct loop_test {
     LLVMBasicBlockRef preheader;
     struct counter *counters;
     LLVMValueRef answer; /* i1; NULL: nothing was asked */
+    struct hull *hulls;  /* what was asked of accesses that each round makes */
+    bool unsure;         /* … and of others, whose answers may be no without harm */
     struct waiting {
         LLVMValueRef test;
         struct waiting *next;
@@ -40,7 +48,7 @@ static LLVMTypeRef type_i1(struct bounds *b) {
     return LLVMInt1TypeInContext(b->unit->context);
 }
 
-static LLVMValueRef either(struct bounds *b, LLVMValueRef x, LLVMValueRef y) {
+LLVMValueRef bounds_either(struct bounds *b, LLVMValueRef x, LLVMValueRef y) {
     if (!x || (LLVMIsAConstantInt(x) && !LLVMConstIntGetZExtValue(x))) return y;
     if (!y || (LLVMIsAConstantInt(y) && !LLVMConstIntGetZExtValue(y))) return x;
     return LLVMBuildOr(b->unit->builder, x, y, "");
@@ -50,7 +58,7 @@ static LLVMValueRef number(LLVMTypeRef type, int64_t value) {
     return LLVMConstInt(type, (unsigned long long)value, true);
 }
 
-static bool in_loop(struct bounds *b, LLVMValueRef value, int loop) {
+bool bounds_in_loop(struct bounds *b, LLVMValueRef value, int loop) {
     return LLVMIsAInstruction(value) &&
            flow_block_within(&b->flow, flow_index(&b->flow, LLVMGetInstructionParent(value)), loop);
 }
@@ -122,7 +130,7 @@ bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, 
         right = other;
         *predicate = bounds_turned(*predicate);
     }
-    if ((left != phi && left != next) || in_loop(b, right, loop)) return false;
+    if ((left != phi && left != next) || bounds_in_loop(b, right, loop)) return false;
     if (stays[1]) *predicate = bounds_negated(*predicate);
     *bound = right;
     *sees_next = left == next;
@@ -214,7 +222,7 @@ static bool follow(struct bounds *b, struct counter *c, int64_t step, LLVMValueR
                         : up                   ? (all >> 1) - (uint64_t)size
                                                : ~(all >> 1) + (uint64_t)size;
         LLVMValueRef wraps = LLVMBuildICmp(builder, wrong, c->last, LLVMConstInt(type, edge, false), "");
-        c->bad_after = either(b, c->bad, wraps);
+        c->bad_after = bounds_either(b, c->bad, wraps);
         if (size > 1 || !strict) c->bad = c->bad_after;
     }
     if (!exact) find_last(b, c, size);
@@ -278,211 +286,10 @@ static struct counter *counter_of(struct bounds *b, int loop, LLVMValueRef phi) 
     return new_counter(b, loop, phi);
 }
 
-/* ---- Linear values. */
-
-struct linear {
-    struct bounds *b;
-    int loop, nodes;
-    LLVMValueRef phi; /* the one that it depends on; NULL: none yet */
-    bool unsure;      /* a factor of 64 bits, unknown before the run */
-};
-
-enum dependence { FIXED, LINEAR, OTHER };
-
-static enum dependence dependence_of(struct linear *l, LLVMValueRef value);
-
-static enum dependence of_operands(struct linear *l, LLVMValueRef value) {
-    enum dependence most = FIXED;
-    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
-        enum dependence own = dependence_of(l, LLVMGetOperand(value, (unsigned)i));
-        if (own > most) most = own;
-    }
-    return most;
-}
-
-static enum dependence of_product(struct linear *l, LLVMValueRef value) {
-    LLVMValueRef x = LLVMGetOperand(value, 0), y = LLVMGetOperand(value, 1);
-    enum dependence a = dependence_of(l, x), b = dependence_of(l, y);
-    if (a == OTHER || b == OTHER || (a == LINEAR && b == LINEAR)) return OTHER;
-    LLVMValueRef factor = a == LINEAR ? y : x;
-    bool wide = LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 64;
-    l->unsure |= wide && !LLVMIsAConstantInt(factor);
-    return a > b ? a : b;
-}
-
-static enum dependence dependence_of(struct linear *l, LLVMValueRef value) {
-    if (!in_loop(l->b, value, l->loop)) return FIXED;
-    if (++l->nodes > MOST_NODES) return OTHER;
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMPHI:
-        if (LLVMGetInstructionParent(value) != l->b->flow.blocks[l->b->flow.loops[l->loop].header].block ||
-            (l->phi && l->phi != value))
-            return OTHER;
-        l->phi = value;
-        return LINEAR;
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMGetElementPtr:
-    case LLVMAddrSpaceCast:
-    case LLVMBitCast:
-    case LLVMSExt:
-    case LLVMZExt:
-        return of_operands(l, value);
-    case LLVMOr:
-        return LLVMGetIsDisjoint(value) ? of_operands(l, value) : OTHER;
-    case LLVMShl:
-        return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) ? of_operands(l, value) : OTHER;
-    case LLVMMul:
-        return of_product(l, value);
-    default:
-        return OTHER;
-    }
-}
-
-/* ---- The value of another round, in the preheader. */
-
-struct round {
-    struct bounds *b;
-    int loop;
-    LLVMValueRef phi, at;
-    struct copied {
-        LLVMValueRef value, copy;
-        struct copied *next;
-    } *copies;
-};
-
-static LLVMValueRef value_at(struct round *r, LLVMValueRef value) {
-    if (value == r->phi) return r->at;
-    if (!in_loop(r->b, value, r->loop)) return value;
-    for (struct copied *c = r->copies; c; c = c->next)
-        if (c->value == value) return c->copy;
-    int count = LLVMGetNumOperands(value);
-    LLVMValueRef copy = LLVMInstructionClone(value);
-    for (int i = 0; i < count; i++)
-        LLVMSetOperand(copy, (unsigned)i, value_at(r, LLVMGetOperand(value, (unsigned)i)));
-    /* A round that does not come may have an address that no round has. */
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(copy);
-    if (opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMMul || opcode == LLVMShl) {
-        LLVMSetNSW(copy, false);
-        LLVMSetNUW(copy, false);
-    } else if (opcode == LLVMGetElementPtr) {
-        LLVMSetIsInBounds(copy, false);
-    } else if (opcode == LLVMZExt) {
-        LLVMSetNNeg(copy, false);
-    }
-    LLVMInsertIntoBuilder(r->b->unit->builder, copy);
-    struct copied *one = arena_alloc(&r->b->arena, sizeof *one);
-    if (!one) return copy;
-    *one = (struct copied){value, copy, r->copies};
-    r->copies = one;
-    return copy;
-}
-
-/* ---- Narrow numbers. */
-
-/* How much a narrow value grows per step of the counter: sign × times × factor (NULL: 1). False: another
- * form. */
-struct growth {
-    bool down;
-    uint64_t times;
-    LLVMValueRef factor;
-};
-
-static bool growth_of(struct bounds *b, int loop, LLVMValueRef phi, LLVMValueRef value, struct growth *g) {
-    for (;;) {
-        if (value == phi) return true;
-        if (!in_loop(b, value, loop)) { /* the same in all rounds */
-            g->times = 0;
-            return true;
-        }
-        LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-        LLVMValueRef x = LLVMGetOperand(value, 0),
-                     y = LLVMGetNumOperands(value) > 1 ? LLVMGetOperand(value, 1) : NULL;
-        bool left = in_loop(b, x, loop), right = y && in_loop(b, y, loop);
-        if (left && right) return false;
-        LLVMValueRef inner = left ? x : y, other = left ? y : x;
-        switch (opcode) {
-        case LLVMSub:
-            g->down ^= right;
-            break;
-        case LLVMAdd:
-        case LLVMOr:
-            break;
-        case LLVMShl: {
-            uint64_t bits = LLVMConstIntGetZExtValue(y);
-            if (!left || bits > 31) return false;
-            g->times <<= bits;
-            break;
-        }
-        case LLVMMul:
-            if (LLVMIsAConstantInt(other)) {
-                int64_t times = LLVMConstIntGetSExtValue(other);
-                g->down ^= times < 0;
-                g->times *= (uint64_t)(times < 0 ? -times : times);
-            } else if (g->factor) {
-                return false;
-            } else {
-                g->factor = other;
-            }
-            break;
-        default:
-            return false;
-        }
-        if (!inner || g->times > UINT32_MAX) return false;
-        value = inner;
-    }
-}
-
-/* i1: a narrow value that is extended does not run straight from the first round's to the last's. NULL: it
- * cannot be told. */
-static LLVMValueRef detour_of(struct round *first, struct round *last, const struct counter *c,
-                              LLVMValueRef extension) {
-    struct bounds *b = first->b;
-    LLVMBuilderRef builder = b->unit->builder;
-    LLVMValueRef value = LLVMGetOperand(extension, 0);
-    bool is_signed = LLVMGetInstructionOpcode(extension) == LLVMSExt;
-    struct growth growth = {.times = 1};
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
-    if (width > 32 || !growth_of(b, first->loop, first->phi, value, &growth)) return NULL;
-    if (!growth.times) return LLVMConstInt(type_i1(b), 0, false);
-    bool down = growth.down != c->down;
-    LLVMValueRef from = value_at(down ? last : first, value), to = value_at(down ? first : last, value);
-    LLVMValueRef bad = LLVMBuildICmp(builder, is_signed ? LLVMIntSGT : LLVMIntUGT, from, to, "");
-    if (growth.times == 1 && !growth.factor) return bad;
-    LLVMTypeRef wide = type_i64(b->unit);
-    LLVMValueRef distance = c->down ? LLVMBuildSub(builder, first->at, last->at, "")
-                                    : LLVMBuildSub(builder, last->at, first->at, "");
-    LLVMValueRef all = LLVMConstInt(wide, (UINT64_C(1) << width) - 1, false);
-    LLVMValueRef per_step = LLVMConstInt(wide, growth.times, false);
-    if (growth.factor) {
-        LLVMValueRef factor = LLVMBuildZExt(builder, growth.factor, wide, "");
-        per_step = LLVMBuildMul(builder, factor, per_step, "");
-        bad = either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, per_step, all, ""));
-    }
-    LLVMValueRef way =
-        LLVMBuildMul(builder, LLVMBuildZExtOrBitCast(builder, distance, wide, ""), per_step, "");
-    return either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, way, all, ""));
-}
-
-/* … of all values that the address is computed from. False: it cannot be told. */
-static bool find_detours(struct round *first, struct round *last, const struct counter *c, LLVMValueRef value,
-                         LLVMValueRef *bad) {
-    if (value == first->phi || !in_loop(first->b, value, first->loop)) return true;
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    if (opcode == LLVMSExt || opcode == LLVMZExt) {
-        LLVMValueRef own = detour_of(first, last, c, value);
-        *bad = either(first->b, *bad, own);
-        return own != NULL;
-    }
-    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
-        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
-        bool narrow = LLVMGetTypeKind(LLVMTypeOf(operand)) == LLVMIntegerTypeKind &&
-                      LLVMGetIntTypeWidth(LLVMTypeOf(operand)) < 64;
-        /* A narrow index of a getelementptr, extended there. */
-        if (narrow && in_loop(first->b, operand, first->loop)) return false;
-        if (!find_detours(first, last, c, operand, bad)) return false;
-    }
-    return true;
+bool bounds_loop_is_counter(struct bounds *b, int loop, LLVMValueRef phi) {
+    if (!b->loop_tests[loop].preheader) return false;
+    const struct counter *c = counter_of(b, loop, phi);
+    return c && c->last;
 }
 
 /* ---- Questions. */
@@ -520,14 +327,8 @@ static void ask(struct bounds *b, int loop, LLVMValueRef first, LLVMValueRef las
         [LEAVES_EXTENT] = object->extent,
         [LEAVES_ALSO] = also ? also : LLVMConstInt(type_i1(b), 0, false),
     };
-    test->answer = either(b, test->answer,
-                          bounds_intrinsic(b, INTRINSIC_LEAVES, type_i1(b), arguments, LEAVES_OPERANDS));
-}
-
-static LLVMValueRef in_round(struct bounds *b, int loop, LLVMValueRef phi, LLVMValueRef at,
-                             LLVMValueRef address) {
-    struct round round = {.b = b, .loop = loop, .phi = phi, .at = at};
-    return value_at(&round, address);
+    test->answer = bounds_either(
+        b, test->answer, bounds_intrinsic(b, INTRINSIC_LEAVES, type_i1(b), arguments, LEAVES_OPERANDS));
 }
 
 /* Whether the block may see the value with which the loop ends. */
@@ -549,35 +350,113 @@ bool bounds_loop_counts(struct bounds *b, LLVMValueRef phi, int block, struct va
     return true;
 }
 
-int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
-                    const struct array_object *object) {
-    int loop = b->flow.blocks[block].loop;
-    struct linear linear = {.b = b};
-    for (; loop >= 0; loop = b->flow.loops[loop].parent) {
-        linear = (struct linear){.b = b, .loop = loop};
-        enum dependence dependence = dependence_of(&linear, address);
-        if (dependence == OTHER) return -1;
-        if (dependence == LINEAR) break;
-        if (in_loop(b, address, loop)) return -1; /* fixed, but computed there */
+/* Whether each round of the loop runs the block. */
+static bool runs_each_round(struct bounds *b, int block, int loop) {
+    const struct flow_loop *own = &b->flow.loops[loop];
+    return own->latch_count == 1 && flow_dominates(&b->flow, block, own->latches[0]);
+}
+
+static struct hull *hull_of(struct bounds *b, int loop, LLVMValueRef base) {
+    for (struct hull *h = b->loop_tests[loop].hulls; h; h = h->next)
+        if (h->base == base) return h;
+    return NULL;
+}
+
+/* Asked in the loop's preheader. */
+static void note_hull(struct bounds *b, int block, const struct linear *linear, LLVMValueRef address,
+                      int64_t low, uint64_t bytes) {
+    struct loop_test *test = &b->loop_tests[linear->loop];
+    struct hull own = {.next = test->hulls};
+    if (!runs_each_round(b, block, linear->loop)) {
+        test->unsure = true;
+        return;
     }
-    if (loop < 0 || !b->loop_tests[loop].preheader) return -1;
-    if (in_loop(b, object->start, loop) || in_loop(b, object->extent, loop)) return -1;
-    struct counter *c = counter_of(b, loop, linear.phi);
-    if (!c || !c->last) return -1;
-    bool after = sees_after(b, c, block);
-    LLVMValueRef last_value = after ? c->after : c->last, bad = after ? c->bad_after : c->bad;
+    own.base = bounds_linear_base(linear, address, &own.low, &own.high);
+    own.low += low;
+    own.high += low + (int64_t)bytes;
+    struct hull *same = hull_of(b, linear->loop, own.base);
+    if (!same) {
+        same = arena_alloc(&b->arena, sizeof *same);
+        if (!same) return;
+        *same = own;
+        test->hulls = same;
+    }
+    if (own.low < same->low) same->low = own.low;
+    if (own.high > same->high) same->high = own.high;
+}
+
+static bool is_covered(struct bounds *b, const struct linear *linear, LLVMValueRef address, int64_t low,
+                       uint64_t bytes) {
+    int64_t first, last;
+    LLVMValueRef base = bounds_linear_base(linear, address, &first, &last);
+    const struct hull *h = hull_of(b, linear->loop, base);
+    return h && h->low <= first + low && last + low + (int64_t)bytes <= h->high;
+}
+
+/* An address that a loop's preheader can tell the ends of. */
+struct candidate {
+    struct linear linear;
+    struct counter *counter; /* NULL: only bounded values differ between rounds */
+};
+
+/* Asks in the preheader of the candidate's loop. */
+static bool ask_ends(struct bounds *b, int block, struct candidate *candidate, LLVMValueRef address,
+                     int64_t low, uint64_t bytes, const struct array_object *object) {
+    struct linear *linear = &candidate->linear;
+    const struct counter *c = candidate->counter;
+    bool after = c && sees_after(b, c, block);
+    LLVMValueRef bad = !c ? NULL : after ? c->bad_after : c->bad;
+    int loop = linear->loop;
     LLVMPositionBuilderBefore(b->unit->builder, LLVMGetBasicBlockTerminator(b->loop_tests[loop].preheader));
-    struct round first = {.b = b, .loop = loop, .phi = c->phi, .at = c->first},
-                 last = {.b = b, .loop = loop, .phi = c->phi, .at = last_value};
-    if (!find_detours(&first, &last, c, address, &bad)) return -1;
-    ask(b, loop, value_at(&first, address), value_at(&last, address), low, bytes, object, bad);
-    if (linear.unsure) {
+    struct round first = {.linear = linear, .at = c ? c->first : NULL}, last = {.linear = linear,
+                                                                                .at = !c      ? NULL
+                                                                                      : after ? c->after
+                                                                                              : c->last};
+    if (!bounds_linear_detours(&first, &last, c && c->down, address, &bad)) return false;
+    for (int high = 0; high <= (linear->bounded_count > 0); high++) {
+        LLVMValueRef from = bounds_linear_value(&first, address, high);
+        ask(b, loop, from, c ? bounds_linear_value(&last, address, high) : from, low, bytes, object, bad);
+        bad = NULL;
+    }
+    if (linear->unsure) {
         LLVMTypeRef type = LLVMTypeOf(c->phi);
-        LLVMValueRef second = LLVMBuildAdd(b->unit->builder, c->first, number(type, c->step), "");
-        LLVMValueRef address_then = in_round(b, loop, c->phi, second, address);
+        struct round second = {.linear = linear,
+                               .at = LLVMBuildAdd(b->unit->builder, c->first, number(type, c->step), "")};
+        LLVMValueRef address_then = bounds_linear_value(&second, address, false);
         ask(b, loop, address_then, address_then, low, bytes, object, NULL);
     }
-    return loop;
+    note_hull(b, block, linear, address, low, bytes);
+    return true;
+}
+
+enum { MOST_CANDIDATES = 4 };
+
+int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
+                    const struct array_object *object) {
+    struct candidate candidates[MOST_CANDIDATES];
+    int count = 0, covered = -1;
+    bool skipped = false;
+    for (int loop = b->flow.blocks[block].loop; loop >= 0 && count < MOST_CANDIDATES;
+         loop = b->flow.loops[loop].parent) {
+        /* Farther out only with accesses of each round: others may stay inside because they are skipped. */
+        skipped |= count && !runs_each_round(b, block, candidates[count - 1].linear.loop);
+        struct candidate *one = &candidates[count];
+        *one = (struct candidate){.linear = {.b = b, .loop = loop, .block = block}};
+        enum dependence dependence = bounds_linear_look(&one->linear, address);
+        if (dependence == OTHER) break;
+        if (dependence == FIXED) continue;
+        if (!b->loop_tests[loop].preheader) break;
+        if (bounds_in_loop(b, object->start, loop) || bounds_in_loop(b, object->extent, loop)) break;
+        if (dependence == LINEAR) one->counter = counter_of(b, loop, one->linear.phi);
+        if (dependence == LINEAR && !one->counter) break;
+        if (is_covered(b, &one->linear, address, low, bytes)) covered = loop;
+        count += !skipped;
+    }
+    if (covered >= 0) return covered;
+    while (count--)
+        if (ask_ends(b, block, &candidates[count], address, low, bytes, object))
+            return candidates[count].linear.loop;
+    return -1;
 }
 
 void bounds_loop_wait(struct bounds *b, int loop, LLVMValueRef test) {
@@ -587,10 +466,20 @@ void bounds_loop_wait(struct bounds *b, int loop, LLVMValueRef test) {
     b->loop_tests[loop].waiting = waiting;
 }
 
+unsigned bounds_sure_answer(struct unit *unit) {
+    static const char name[] = "smelt.sure";
+    return LLVMGetMDKindIDInContext(unit->context, name, sizeof name - 1);
+}
+
 void bounds_loops_end(struct bounds *b) {
-    for (int i = 0; i < b->flow.loop_count; i++)
-        for (const struct waiting *w = b->loop_tests[i].waiting; w; w = w->next)
-            LLVMSetOperand(w->test, INSIDE_WHEN, b->loop_tests[i].answer);
+    for (int i = 0; i < b->flow.loop_count; i++) {
+        const struct loop_test *test = &b->loop_tests[i];
+        for (const struct waiting *w = test->waiting; w; w = w->next)
+            LLVMSetOperand(w->test, INSIDE_WHEN, test->answer);
+        if (test->answer && !test->unsure && LLVMIsAInstruction(test->answer))
+            LLVMSetMetadata(test->answer, bounds_sure_answer(b->unit),
+                            LLVMMDNodeInContext(b->unit->context, NULL, 0));
+    }
 }
 
 static void lift(LLVMValueRef value, LLVMValueRef before, LLVMBasicBlockRef block) {

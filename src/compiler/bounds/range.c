@@ -127,6 +127,23 @@ static struct value_range of_call(struct look *l, LLVMValueRef call, unsigned wi
 
 /* ---- Values of loops. */
 
+/* The latch goes on by a phi that is true in the first round and false in the second. */
+static bool runs_twice(struct bounds *b, const struct flow_loop *loop, int latch) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(b->flow.blocks[latch].block), phi, header;
+    header = LLVMBasicBlockAsValue(b->flow.blocks[loop->header].block);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end)) return false;
+    phi = LLVMGetCondition(end);
+    bool stays = LLVMBasicBlockAsValue(LLVMGetSuccessor(end, 0)) == header;
+    if (!LLVMIsAPHINode(phi) || LLVMBasicBlockAsValue(LLVMGetInstructionParent(phi)) != header) return false;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        bool back = LLVMGetIncomingBlock(phi, i) == b->flow.blocks[latch].block;
+        uint64_t value;
+        if (!is_constant_integer(LLVMGetIncomingValue(phi, i), &value)) return false;
+        if (((value & 1) == stays) == back) return false;
+    }
+    return true;
+}
+
 /* Of a counter that goes up: its first value, and the comparison that ends the loop in its header or latch,
  * tell more than nothing even where neither is a constant. Each sum on the way must be a number of the type:
  * then none wraps around. */
@@ -141,6 +158,10 @@ static bool of_counter(struct look *l, LLVMValueRef phi, int loop, int depth, st
     if (!bounds_loop_step(phi, next, &step) || step < 0) return false;
     struct value_range first = range_of(l, LLVMGetIncomingValue(phi, 1 - back), depth + 1);
     struct value_range all = whole(LLVMGetIntTypeWidth(LLVMTypeOf(phi)));
+    if (runs_twice(b, own, latch) && flow_block_within(&b->flow, l->block, loop)) {
+        *r = (struct value_range){first.low, first.high};
+        return !__builtin_add_overflow(first.high, step, &r->high) && r->high <= all.high;
+    }
     for (int i = 0; i < 2; i++) {
         LLVMIntPredicate p;
         bool sees_next;
@@ -298,6 +319,11 @@ static struct value_range range_of(struct look *l, LLVMValueRef value, int depth
     struct comparison comparison = {l, depth};
     if (r.low == r.high || !LLVMIsAInstruction(value) || depth > MOST_DEPTH || l->left <= 0) return r;
     return bounds_narrow(l->b, l->block, value, r, range_compared, &comparison);
+}
+
+struct value_range bounds_range(struct bounds *b, int block, LLVMValueRef value) {
+    struct look look = {.b = b, .block = block, .left = MOST_VALUES};
+    return range_of(&look, value, 0);
 }
 
 /* ---- Addresses. */

@@ -614,7 +614,7 @@ static void write_full_rounds(struct simd *s, int loop) {
     int entered = s->blocks[s->paths.blocks[l->header].dominator].mask_of;
     int first = s->blocks[l->header].item;
     bool who = !all_lanes_enter(s, entered);
-    LLVMValueRef outside = inside_answer(s, loop);
+    LLVMValueRef outside = emit_inside_answer(s, loop);
     bool ask = who || outside;
     LLVMBasicBlockRef full = s->blocks[l->header].head, question = NULL;
     uint64_t *pending = arena_alloc(&s->arena, words * 8);

@@ -1,6 +1,7 @@
 /* Tests of accesses (compiler/bounds) for a gang. Where the lanes' addresses follow from lane 0's, one
  * comparison covers the lowest and the highest of all lanes, active or not; only if it fails, a function of
  * the runtime looks at the active ones. Other addresses are compared lane by lane. */
+#include "compiler/bounds/bounds.h"
 #include "compiler/cpu/inside.h"
 #include "compiler/simd/simd.h"
 
@@ -353,7 +354,7 @@ static bool runs_each_round(struct simd *s, int loop, int place) {
     return above == place && s->blocks[place].mask_of == l->header;
 }
 
-LLVMValueRef inside_answer(struct simd *s, int loop) {
+LLVMValueRef emit_inside_answer(struct simd *s, int loop) {
     const struct path_loop *l = &s->paths.loops[loop];
     LLVMValueRef answer = NULL;
     for (int place = l->header; place <= l->last; place++)
@@ -362,7 +363,8 @@ LLVMValueRef inside_answer(struct simd *s, int loop) {
             LLVMValueRef when = LLVMGetOperand(i, INSIDE_WHEN);
             if (!LLVMIsAInstruction(when) || shape_of(s, when) != SHAPE_UNIFORM) continue;
             if (paths_within(&s->paths, simd_place(s, LLVMGetInstructionParent(when)), loop)) continue;
-            if (!runs_each_round(s, loop, place) || (answer && answer != when)) return NULL;
+            bool sure = LLVMGetMetadata(when, bounds_sure_answer(s->unit)) || runs_each_round(s, loop, place);
+            if (!sure || (answer && answer != when)) return NULL;
             answer = when;
         }
     return answer;

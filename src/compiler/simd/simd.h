@@ -292,7 +292,7 @@ void emit_inside(struct simd *s, LLVMValueRef call, int chunk);
 void emit_leaves(struct simd *s, LLVMValueRef call);
 /* The answer that tests of this loop wait for, if it comes before the loop and all of them run in each round;
  * else NULL. */
-LLVMValueRef inside_answer(struct simd *s, int loop);
+LLVMValueRef emit_inside_answer(struct simd *s, int loop);
 /* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 /* spread.c — a chunk at lane 0's address plus constant offsets, all lanes on. */

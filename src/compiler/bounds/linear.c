@@ -1,0 +1,361 @@
+/* Linear and bounded addresses (linear.h). */
+#include "compiler/bounds/linear.h"
+
+enum { MOST_NODES = 48, MOST_TRIES = 12 };
+
+/* Ends that are farther apart say little of what is between them. */
+#define MOST_RANGE 65536
+
+static enum dependence dependence_of(struct linear *l, LLVMValueRef value);
+
+static const struct bounded *find_bounded(const struct linear *l, LLVMValueRef value) {
+    for (int i = 0; i < l->bounded_count; i++)
+        if (l->bounded[i].value == value) return &l->bounded[i];
+    return NULL;
+}
+
+static enum dependence of_operands(struct linear *l, LLVMValueRef value) {
+    enum dependence most = FIXED;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
+        enum dependence own = dependence_of(l, LLVMGetOperand(value, (unsigned)i));
+        if (own > most) most = own;
+    }
+    return most;
+}
+
+static bool has_bounded(const struct linear *l, LLVMValueRef value) {
+    if (value == l->phi || !bounds_in_loop(l->b, value, l->loop)) return false;
+    if (find_bounded(l, value)) return true;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (has_bounded(l, LLVMGetOperand(value, (unsigned)i))) return true;
+    return false;
+}
+
+static enum dependence of_product(struct linear *l, LLVMValueRef value) {
+    LLVMValueRef x = LLVMGetOperand(value, 0), y = LLVMGetOperand(value, 1);
+    enum dependence a = dependence_of(l, x), b = dependence_of(l, y), most = a > b ? a : b;
+    if (most == OTHER || (a != FIXED && b != FIXED)) return OTHER;
+    LLVMValueRef factor = a != FIXED ? y : x;
+    if (most == LINEAR) {
+        bool wide = LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 64;
+        l->unsure |= wide && !LLVMIsAConstantInt(factor);
+    }
+    /* Which end of a bounded value gives the greater product must be known. */
+    if (!LLVMIsAConstantInt(factor) && (has_bounded(l, x) || has_bounded(l, y))) return OTHER;
+    return most;
+}
+
+static enum dependence of_instruction(struct linear *l, LLVMValueRef value) {
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMPHI:
+        if (LLVMGetInstructionParent(value) != l->b->flow.blocks[l->b->flow.loops[l->loop].header].block ||
+            (l->phi && l->phi != value) || !bounds_loop_is_counter(l->b, l->loop, value))
+            return OTHER;
+        l->phi = value;
+        return LINEAR;
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMGetElementPtr:
+    case LLVMAddrSpaceCast:
+    case LLVMBitCast:
+    case LLVMSExt:
+    case LLVMZExt:
+        return of_operands(l, value);
+    case LLVMOr:
+        return LLVMGetIsDisjoint(value) ? of_operands(l, value) : OTHER;
+    case LLVMShl:
+        return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) ? of_operands(l, value) : OTHER;
+    case LLVMMul:
+        return of_product(l, value);
+    default:
+        return OTHER;
+    }
+}
+
+/* Computed from loops' counters alone: those have all values of their ranges, more or less. A number from
+ * memory may have few of them, and its type's range would say of good addresses that they are outside. */
+static bool is_counted(struct linear *l, LLVMValueRef value, int *nodes) {
+    if (!bounds_in_loop(l->b, value, l->loop)) return true;
+    if (++*nodes > MOST_NODES / 2 || LLVMIsALoadInst(value) || LLVMIsACallInst(value)) return false;
+    if (LLVMIsAPHINode(value)) {
+        int block = flow_index(&l->b->flow, LLVMGetInstructionParent(value));
+        int loop = l->b->flow.blocks[block].loop;
+        return loop >= 0 && l->b->flow.loops[loop].header == block;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!is_counted(l, LLVMGetOperand(value, (unsigned)i), nodes)) return false;
+    return true;
+}
+
+static bool find_range(struct linear *l, LLVMValueRef value, struct value_range *range) {
+    int nodes = 0;
+    if (++l->tries > MOST_TRIES || !is_counted(l, value, &nodes)) return false;
+    *range = bounds_range(l->b, l->block, value);
+    return range->low >= -MOST_RANGE && range->high <= MOST_RANGE;
+}
+
+static enum dependence dependence_of(struct linear *l, LLVMValueRef value) {
+    if (!bounds_in_loop(l->b, value, l->loop)) return FIXED;
+    if (find_bounded(l, value)) return BOUNDED;
+    struct linear before = *l;
+    enum dependence own = ++l->nodes > MOST_NODES ? OTHER : of_instruction(l, value);
+    bool integer = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
+    if ((own != OTHER && own != BOUNDED) || !integer || before.bounded_count == MOST_BOUNDED) return own;
+    struct value_range range;
+    if (!find_range(l, value, &range)) return own;
+    l->phi = before.phi;
+    l->unsure = before.unsure;
+    l->bounded_count = before.bounded_count;
+    l->bounded[l->bounded_count++] = (struct bounded){value, range.low, range.high};
+    return BOUNDED;
+}
+
+enum dependence bounds_linear_look(struct linear *l, LLVMValueRef address) {
+    return dependence_of(l, address);
+}
+
+/* What the indices of a getelementptr add. False: one of them is neither constant nor bounded. */
+static bool add_indices(const struct linear *l, LLVMValueRef address, int64_t *low, int64_t *high) {
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    for (int i = 1; i < LLVMGetNumOperands(address); i++) {
+        LLVMValueRef index = LLVMGetOperand(address, (unsigned)i);
+        const struct bounded *bounded = find_bounded(l, index);
+        if (!bounded && !LLVMIsAConstantInt(index)) return false;
+        int64_t least = bounded ? bounded->low : LLVMConstIntGetSExtValue(index),
+                most = bounded ? bounded->high : least, bytes;
+        if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+            bytes = (int64_t)LLVMOffsetOfElement(l->b->unit->layout, type, (unsigned)least);
+            type = LLVMStructGetTypeAtIndex(type, (unsigned)least);
+            least = most = 1;
+        } else {
+            if (i > 1) type = LLVMGetElementType(type);
+            bytes = (int64_t)LLVMABISizeOfType(l->b->unit->layout, type);
+        }
+        if (least < -INT32_MAX || most > INT32_MAX || bytes > INT32_MAX / 2) return false;
+        *low += least * bytes;
+        *high += most * bytes;
+    }
+    return true;
+}
+
+LLVMValueRef bounds_linear_base(const struct linear *l, LLVMValueRef address, int64_t *low, int64_t *high) {
+    int64_t least = 0, most = 0;
+    *low = *high = 0;
+    for (int steps = 0; LLVMIsAGetElementPtrInst(address) && steps < MOST_NODES; steps++) {
+        if (!bounds_in_loop(l->b, address, l->loop) || !add_indices(l, address, &least, &most)) break;
+        *low = least;
+        *high = most;
+        address = LLVMGetOperand(address, 0);
+    }
+    return address;
+}
+
+/* ---- The value of another round, in the preheader. */
+
+static bool is_negative(LLVMValueRef value) {
+    return LLVMIsAConstantInt(value) && LLVMConstIntGetSExtValue(value) < 0;
+}
+
+static LLVMValueRef copy_of(struct round *r, LLVMValueRef value, bool high) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    LLVMBuilderRef builder = r->linear->b->unit->builder;
+    bool turns =
+        opcode == LLVMMul && (is_negative(LLVMGetOperand(value, 0)) || is_negative(LLVMGetOperand(value, 1)));
+    if (opcode == LLVMOr) { /* of disjoint bits, which ends of ranges may not be */
+        LLVMValueRef x = bounds_linear_value(r, LLVMGetOperand(value, 0), high),
+                     y = bounds_linear_value(r, LLVMGetOperand(value, 1), high);
+        return LLVMBuildAdd(builder, x, y, "");
+    }
+    LLVMValueRef copy = LLVMInstructionClone(value);
+    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
+        bool other = turns || (opcode == LLVMSub && i == 1);
+        LLVMSetOperand(copy, (unsigned)i,
+                       bounds_linear_value(r, LLVMGetOperand(value, (unsigned)i), other ? !high : high));
+    }
+    /* A round that does not come may have an address that no round has. */
+    if (opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMMul || opcode == LLVMShl) {
+        LLVMSetNSW(copy, false);
+        LLVMSetNUW(copy, false);
+    } else if (opcode == LLVMGetElementPtr) {
+        LLVMGEPSetNoWrapFlags(copy, 0);
+    } else if (opcode == LLVMZExt) {
+        LLVMSetNNeg(copy, false);
+    }
+    LLVMInsertIntoBuilder(builder, copy);
+    return copy;
+}
+
+LLVMValueRef bounds_linear_value(struct round *r, LLVMValueRef value, bool high) {
+    struct linear *l = r->linear;
+    if (value == l->phi) return r->at;
+    if (!bounds_in_loop(l->b, value, l->loop)) return value;
+    const struct bounded *bounded = find_bounded(l, value);
+    if (bounded)
+        return LLVMConstInt(LLVMTypeOf(value), (uint64_t)(high ? bounded->high : bounded->low), true);
+    if (!l->bounded_count) high = false;
+    for (struct copied *c = r->copies; c; c = c->next)
+        if (c->value == value && c->high == high) return c->copy;
+    LLVMValueRef copy = copy_of(r, value, high);
+    struct copied *one = arena_alloc(&l->b->arena, sizeof *one);
+    if (!one) return copy;
+    *one = (struct copied){value, copy, high, r->copies};
+    r->copies = one;
+    return copy;
+}
+
+/* ---- Narrow numbers. */
+
+static bool depends(const struct linear *l, LLVMValueRef value) {
+    if (value == l->phi) return true;
+    if (!bounds_in_loop(l->b, value, l->loop) || find_bounded(l, value)) return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (depends(l, LLVMGetOperand(value, (unsigned)i))) return true;
+    return false;
+}
+
+static uint64_t magnitude(LLVMValueRef constant) {
+    int64_t c = LLVMConstIntGetSExtValue(constant);
+    return c < 0 ? -(uint64_t)c : (uint64_t)c;
+}
+
+/* How far apart the bounded values' ends are in a sum. False: another form, or too far. */
+static bool spread_of(const struct linear *l, LLVMValueRef value, uint64_t *spread) {
+    const struct bounded *bounded = find_bounded(l, value);
+    uint64_t x = 0, y = 0;
+    *spread = 0;
+    if (bounded) {
+        *spread = (uint64_t)(bounded->high - bounded->low);
+        return true;
+    }
+    if (value == l->phi || !l->bounded_count || !bounds_in_loop(l->b, value, l->loop)) return true;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    if (opcode != LLVMAdd && opcode != LLVMSub && opcode != LLVMOr && opcode != LLVMShl && opcode != LLVMMul)
+        return false;
+    LLVMValueRef left = LLVMGetOperand(value, 0), right = LLVMGetOperand(value, 1);
+    if (!spread_of(l, left, &x) || !spread_of(l, right, &y)) return false;
+    *spread = x + y;
+    if (*spread && opcode == LLVMShl) {
+        if (!LLVMIsAConstantInt(right) || LLVMConstIntGetZExtValue(right) > 31) return false;
+        *spread <<= LLVMConstIntGetZExtValue(right);
+    } else if (*spread && opcode == LLVMMul) {
+        LLVMValueRef factor = x ? right : left;
+        if ((x && y) || !LLVMIsAConstantInt(factor) || magnitude(factor) > INT32_MAX) return false;
+        *spread *= magnitude(factor);
+    }
+    return *spread < UINT64_C(1) << 32;
+}
+
+/* How much a narrow value grows per step of the counter: sign × times × factor (NULL: 1). False: another
+ * form. */
+struct growth {
+    bool down;
+    uint64_t times;
+    LLVMValueRef factor;
+};
+
+static bool growth_of(const struct linear *l, LLVMValueRef value, struct growth *g) {
+    for (;;) {
+        if (value == l->phi) return true;
+        if (!depends(l, value)) { /* the same in all rounds, or bounded */
+            g->times = 0;
+            return true;
+        }
+        LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+        LLVMValueRef x = LLVMGetOperand(value, 0),
+                     y = LLVMGetNumOperands(value) > 1 ? LLVMGetOperand(value, 1) : NULL;
+        bool left = depends(l, x), right = y && depends(l, y);
+        if (left && right) return false;
+        LLVMValueRef inner = left ? x : y, other = left ? y : x;
+        switch (opcode) {
+        case LLVMSub:
+            g->down ^= right;
+            break;
+        case LLVMAdd:
+        case LLVMOr:
+            break;
+        case LLVMShl: {
+            uint64_t bits = LLVMConstIntGetZExtValue(y);
+            if (!left || bits > 31) return false;
+            g->times <<= bits;
+            break;
+        }
+        case LLVMMul:
+            if (LLVMIsAConstantInt(other)) {
+                g->down ^= is_negative(other);
+                g->times *= magnitude(other);
+            } else if (g->factor) {
+                return false;
+            } else {
+                g->factor = other;
+            }
+            break;
+        default:
+            return false;
+        }
+        if (!inner || g->times > UINT32_MAX) return false;
+        value = inner;
+    }
+}
+
+static LLVMValueRef truth(struct bounds *b, bool value) {
+    return LLVMConstInt(LLVMInt1TypeInContext(b->unit->context), value, false);
+}
+
+/* i1: a narrow value that is extended does not run straight from the first round's to the last's. NULL: it
+ * cannot be told. */
+static LLVMValueRef detour_of(struct round *first, struct round *last, bool counts_down,
+                              LLVMValueRef extension) {
+    const struct linear *l = first->linear;
+    struct bounds *b = l->b;
+    LLVMBuilderRef builder = b->unit->builder;
+    LLVMValueRef value = LLVMGetOperand(extension, 0);
+    bool is_signed = LLVMGetInstructionOpcode(extension) == LLVMSExt;
+    struct growth growth = {.times = 1};
+    uint64_t spread;
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+    if (width > 32 || !growth_of(l, value, &growth) || !spread_of(l, value, &spread)) return NULL;
+    if (!growth.times && !spread) return truth(b, false);
+    uint64_t most = (UINT64_C(1) << width) - 1;
+    if (spread > most) return truth(b, true);
+    bool down = growth.down != counts_down;
+    LLVMValueRef from = bounds_linear_value(down ? last : first, value, false),
+                 to = bounds_linear_value(down ? first : last, value, true);
+    LLVMValueRef bad = LLVMBuildICmp(builder, is_signed ? LLVMIntSGT : LLVMIntUGT, from, to, "");
+    if (!growth.times || (growth.times == 1 && !growth.factor && !spread)) return bad;
+    LLVMTypeRef wide = type_i64(b->unit);
+    LLVMValueRef distance = counts_down ? LLVMBuildSub(builder, first->at, last->at, "")
+                                        : LLVMBuildSub(builder, last->at, first->at, "");
+    LLVMValueRef all = LLVMConstInt(wide, most, false);
+    LLVMValueRef per_step = LLVMConstInt(wide, growth.times, false);
+    if (growth.factor) {
+        LLVMValueRef factor =
+            LLVMBuildZExt(builder, bounds_linear_value(first, growth.factor, false), wide, "");
+        per_step = LLVMBuildMul(builder, factor, per_step, "");
+        bad = bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, per_step, all, ""));
+    }
+    LLVMValueRef way =
+        LLVMBuildMul(builder, LLVMBuildZExtOrBitCast(builder, distance, wide, ""), per_step, "");
+    way = LLVMBuildAdd(builder, way, LLVMConstInt(wide, spread, false), "");
+    return bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, way, all, ""));
+}
+
+bool bounds_linear_detours(struct round *first, struct round *last, bool down, LLVMValueRef value,
+                           LLVMValueRef *bad) {
+    const struct linear *l = first->linear;
+    if (value == l->phi || !bounds_in_loop(l->b, value, l->loop) || find_bounded(l, value)) return true;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    if (opcode == LLVMSExt || opcode == LLVMZExt) {
+        LLVMValueRef own = detour_of(first, last, down, value);
+        *bad = bounds_either(l->b, *bad, own);
+        return own != NULL;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
+        bool narrow = LLVMGetTypeKind(LLVMTypeOf(operand)) == LLVMIntegerTypeKind &&
+                      LLVMGetIntTypeWidth(LLVMTypeOf(operand)) < 64;
+        /* A narrow index of a getelementptr, extended there. */
+        if (narrow && bounds_in_loop(l->b, operand, l->loop) && !find_bounded(l, operand)) return false;
+        if (!bounds_linear_detours(first, last, down, operand, bad)) return false;
+    }
+    return true;
+}
