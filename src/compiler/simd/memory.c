@@ -5,6 +5,7 @@
  *                      the gaps, which only 512 bits have at a vector's speed
  *   a few rows         (loads) a vector each, and shuffles: rows.c
  *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
+ *   a small table      (loads) of the kernel's own: permuted vectors of it: table.c
  *   varying            looked at when it runs: neighbours after all, or all the same, or a gather
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
 #include "compiler/simd/neighbours.h"
@@ -298,6 +299,11 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef base;
     const int64_t *offsets;
     if (!known_address(s, address, chunk, &base, &offsets)) {
+        if (access_look_up(s, load, chunk, &result)) {
+            explain(s, load, chunk, "load: from a small table, whose vectors are permuted");
+            chunk_set(s, load, chunk, result);
+            return;
+        }
         if (rows_load(s, load, chunk, &result)) {
             explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
             chunk_set(s, load, chunk, result);

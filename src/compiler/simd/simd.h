@@ -295,6 +295,8 @@ void emit_leaves(struct simd *s, LLVMValueRef call);
 LLVMValueRef emit_inside_answer(struct simd *s, int loop);
 /* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
+/* table.c — a load from an array of the kernel's own with a small index. False: another load. */
+bool access_look_up(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *result);
 /* spread.c — a chunk at lane 0's address plus constant offsets, all lanes on. */
 LLVMValueRef spread_load(struct simd *s, LLVMTypeRef element, LLVMValueRef base, const int64_t *offsets,
                          int align);
