@@ -13,6 +13,17 @@ kernel void staged(device const half *a [[buffer(0)]], device half *o [[buffer(1
     for (ushort i = 0; i < 16; i++) o[me * 16 + i] = tile[me * 16 + i];
 }
 
+// The same in memory that the launch gives, which begins at any multiple of 16 bytes.
+kernel void given(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], threadgroup half *tile [[threadgroup(0)]],
+                  ushort me [[thread_index_in_threadgroup]]) {
+    const ushort row = me / 2, piece = me % 2;
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) *(tile + 64 * (row / 8 + 8 * (piece * 2 + i / 8)) + 8 * (i % 8) + row % 8) = a[me * 16 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) o[me * 16 + i] = tile[me * 16 + i];
+}
+
 // Columns of threads' rows, in groups of two dimensions: partners are those in x.
 kernel void columns(device const ushort *a [[buffer(0)]], device ushort *o [[buffer(1)]], ushort2 at [[thread_position_in_threadgroup]],
                     ushort me [[thread_index_in_threadgroup]]) {

@@ -13,8 +13,8 @@ SMELT = os.path.abspath(sys.argv[1])
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pairs.metal")
 
 
-def check(function, group, inputs, expected, shuffles, by=None):
-    """`inputs` and `expected`: words of 16 bits. `shuffles`: exchanges of a thread."""
+def check(function, group, inputs, expected, shuffles, by=None, given=None):
+    """`inputs` and `expected`: words of 16 bits. `shuffles`: exchanges of a thread; `given`: where its threadgroup memory begins."""
     shown = subprocess.run([SMELT, "show", SOURCE, function, "--stage", "ptx", "--target", "sm_90a", "--threadgroup", ",".join(map(str, group))],
                            capture_output=True, text=True, check=False)
     assert shown.returncode == 0, f"{function}: {shown.stderr}"
@@ -24,6 +24,8 @@ def check(function, group, inputs, expected, shuffles, by=None):
     slots = [machine.allocate(struct.pack(f"<{len(inputs)}H", *inputs)), machine.allocate(bytes(2 * len(expected)))]
     if by is not None:
         slots.append(machine.allocate(struct.pack("<I", by)))
+    if given is not None:
+        slots.append(given)
     machine.run(shown.stdout, slots, (1, 1, 1), threads)
     got = struct.unpack(f"<{len(expected)}H", machine.contents(slots[1]))
     for i, (wanted, value) in enumerate(zip(expected, got)):
@@ -42,6 +44,7 @@ for me in range(128):
     for i in range(16):
         tile[64 * (row // 8 + 8 * (piece * 2 + i // 8)) + 8 * (i % 8) + row % 8] = a[me * 16 + i]
 check("staged", (128,), a, tile, 8)
+check("given", (128,), a, tile, 8, given=48)
 
 tile = [None] * 2048
 for me in range(64):

@@ -242,7 +242,9 @@ bool ptx_lane_address(const struct divergence *d, LLVMValueRef pointer, int plac
     unsigned width =
         8 * LLVMPointerSizeForAS(d->unit->layout, LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)));
     out->offset = constant(0);
+    /* What is the same in all lanes, as where an argument's threadgroup memory begins, needs no parts. */
     for (int steps = 0; is_element(pointer); steps++) {
+        if (LLVMIsAInstruction(pointer) && divergence_in_operand(d, pointer, place) == 0) break;
         if (steps == DEEPEST || !add_element(&f, pointer, width, &out->offset)) return false;
         pointer = LLVMGetOperand(pointer, 0);
     }
