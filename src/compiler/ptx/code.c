@@ -84,10 +84,19 @@ static smelt_status check_outside_functions(struct unit *unit, const char *text)
                      (int)strcspn(at, " \n("), at);
 }
 
+/* Old targets declare an old version of PTX, for old drivers. Code with the warp's transposition needs 7.8.
+ */
+static void declare_version(struct text *ptx) {
+    static const char declared[] = ".version 7.4";
+    char *version = ptx->failed || !ptx->data ? NULL : strstr(ptx->data, declared);
+    if (version && strstr(version, "movmatrix")) version[sizeof declared - 2] = '8';
+}
+
 static smelt_status keep_ptx(struct unit *unit, const char *made) {
     struct text ptx = {0};
     TRY(check_outside_functions(unit, made));
     ptx_widen_narrow(&ptx, made);
+    declare_version(&ptx);
     /* PTX is text; its terminator counts. */
     size_t size = ptx.length + (unit->request->output != COMPILE_ASM);
     smelt_status status = ptx.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for PTX")

@@ -18,7 +18,6 @@ const struct pass ptx_passes[] = {
     PASS("ptx-simdgroup", pass_ptx_simdgroup),
     /* Copied paths may leave unreachable blocks. */
     LLVM_PASSES("function(simplifycfg)"),
-    PASS("ptx-early", pass_ptx_early),
     PASS("ptx-rounds", pass_ptx_rounds),
     PASS("ptx-coarsen", pass_ptx_coarsen),
     PASS("ptx-lower", pass_ptx_lower),

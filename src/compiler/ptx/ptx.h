@@ -49,9 +49,6 @@ smelt_status pass_ptx_simdgroup(struct unit *unit);
 /* apart.c — whether what is loaded at one address cannot be what is stored at the other. */
 bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
 
-/* early.c — loads of what nothing writes move to before barriers. */
-smelt_status pass_ptx_early(struct unit *unit);
-
 /* rounds.c — loops that store run several rounds at once, loads first. */
 smelt_status pass_ptx_rounds(struct unit *unit);
 
