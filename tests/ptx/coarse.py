@@ -1,4 +1,5 @@
 """Runs coarsened code as PTX in the emulator, and compares it with the CPU engine. For scripts run as `SCRIPT SMELT …`."""
+import functools
 import os
 import random
 import re
@@ -43,6 +44,11 @@ def smelt(*arguments, buffers="seen"):
                           env=dict(os.environ, SMELT_GPU_COARSE="always", SMELT_GPU_BUFFERS=buffers))
     assert done.returncode == 0, f"{arguments}: {done.stderr}"
     return done.stdout
+
+
+@functools.cache
+def shown(buffers, *arguments):
+    return smelt("show", *arguments, buffers=buffers)
 
 
 def words(values):
@@ -117,10 +123,10 @@ def check(function, grid, group, buffers, form=None, expected=None, loads=None, 
     """`form`: what the code must be, None: coarsened. `expected`: contents by buffer, in place of the CPU's. `code`: "any": for buffers that may
     begin anywhere and overlap."""
     options = ("--target", "sm_90a", "--grid", words(grid), "--threadgroup", words(group))
-    why = smelt("show", source, function, "--why", *options, buffers=code)
+    why = shown(code, source, function, "--why", *options)
     found = form_of(why)
     assert form == ANY or bool(found) == (form != PLAIN), f"{function}, grid {grid}, groups of {group}: {why}"
-    text = smelt("show", source, function, "--stage", "ptx", *options, buffers=code)
+    text = shown(code, source, function, "--stage", "ptx", *options)
     if form not in (None, PLAIN, ANY):
         assert (found[2], max(found[0]), "xyz"[found[0].index(max(found[0]))]) == form, f"{function}, grid {grid}: {why}"
     if loads:
