@@ -56,12 +56,22 @@ struct event_functions {
     smelt_status (*seconds)(smelt_event *start, smelt_event *end, double *seconds);
 };
 
+/* Of a recording in progress: what its next launch waits for. Opaque; freed by the caller. */
+struct recording_ends {
+    void **nodes;
+    size_t count;
+};
+
 struct recording_functions {
     /* On a stream that is not a default one. */
     smelt_status (*begin)(smelt_stream *stream);
     smelt_status (*end)(smelt_stream *stream, smelt_recording **recording);
     smelt_status (*replay)(smelt_recording *recording, smelt_stream *stream);
     void (*destroy)(smelt_recording *recording);
+    /* (optional, both) For launches that need not wait for each other: reads the ends, and makes the next
+     * launch wait for others. */
+    smelt_status (*ends)(smelt_stream *stream, struct recording_ends *ends);
+    smelt_status (*wait_for)(smelt_stream *stream, const struct recording_ends *ends);
 };
 
 #endif

@@ -72,7 +72,7 @@ static smelt_status run_passes(const smelt_graph *graph, const smelt_compile_des
     TRY(graph_remove_dead(compiled->graph, &info->dead));
     compiled->unfused = desc->unfused;
     compiled->unplanned = desc->unplanned;
-    if (program_is_host(compiled->device)) compiled->streams = (int)desc->streams;
+    compiled->streams = (int)desc->streams;
     return compiled_plan(compiled);
 }
 

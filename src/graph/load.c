@@ -218,7 +218,6 @@ static smelt_status read_compiled(struct stored_reader *r, smelt_compiled *compi
     compiled->unfused = stored_read_bounded(r, 1) == 1;
     compiled->unplanned = stored_read_bounded(r, 1) == 1;
     if (!r->before) compiled->streams = (int)stored_read_bounded(r, GRAPH_MOST_STREAMS);
-    if (!program_is_host(compiled->device)) compiled->streams = 0;
     TRY(read_graph(r, compiled->graph));
     bool right = true;
     if (!r->damaged) TRY(check_types(compiled->graph, &right));

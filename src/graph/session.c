@@ -1,6 +1,7 @@
 /* Sessions: the memory of a compiled graph, and its executions. */
 #include "base/reserved.h"
 #include "device/device.h"
+#include "graph/branches.h"
 #include "graph/crew.h"
 #include "graph/plan.h"
 #include "graph/record.h"
@@ -156,6 +157,7 @@ struct execution {
     smelt_stream *stream;
     smelt_array **arrays; /* by value: fixed ones, and references to those of this execution */
     smelt_array **outputs;
+    bool records; /* the stream records the execution */
 };
 
 /* An array of the caller as the device reads it: there, without gaps. */
@@ -320,7 +322,9 @@ static smelt_status run_step(void *context, int number) {
 }
 
 static smelt_status run_steps(struct execution *x) {
-    if (x->compiled->needed && !program_is_collecting()) return crew_run(x->compiled, run_step, x);
+    bool host = program_is_host(x->compiled->device);
+    if (x->compiled->needed && host && !program_is_collecting()) return crew_run(x->compiled, run_step, x);
+    if (x->compiled->needed && x->records) return branches_run(x->compiled, x->stream, run_step, x);
     for (int s = 0; s < x->compiled->step_count; s++) TRY(run_step(x, s));
     return SMELT_OK;
 }
@@ -349,7 +353,7 @@ static smelt_status execute(struct execution *x, const smelt_execute_desc *desc)
 }
 
 /* On the steps' own streams; outputs receive references. */
-static smelt_status execute_plain(const smelt_session *session, const smelt_execute_desc *desc,
+static smelt_status execute_plain(const smelt_session *session, const smelt_execute_desc *desc, bool records,
                                   smelt_array **outputs) {
     const smelt_compiled *compiled = session->compiled;
     size_t values = (size_t)compiled->value_count, output_count = (size_t)compiled->graph->output_count;
@@ -358,6 +362,7 @@ static smelt_status execute_plain(const smelt_session *session, const smelt_exec
     struct execution x = {.session = session,
                           .compiled = compiled,
                           .stream = desc->stream,
+                          .records = records,
                           .arrays = block,
                           .outputs = block + values};
     memcpy(block, session->fixed, values * sizeof *block);
@@ -406,7 +411,7 @@ static smelt_status record(smelt_session *session, const smelt_execute_desc *giv
     desc.stream = session->records.stream;
     smelt_status status = smelt_stream_record_begin(desc.stream);
     if (status == SMELT_OK) {
-        smelt_status done = execute_plain(session, &desc, outputs);
+        smelt_status done = execute_plain(session, &desc, true, outputs);
         status = smelt_stream_record_end(desc.stream, &recording);
         if (done != SMELT_OK) {
             if (status == SMELT_OK) smelt_recording_release(recording);
@@ -472,7 +477,7 @@ smelt_status smelt_session_execute(smelt_session *session, const smelt_execute_d
     bool done;
     pthread_mutex_lock(&session->lock);
     smelt_status status = execute_recorded(session, desc, outputs, &done);
-    if (!done && status == SMELT_OK) status = execute_plain(session, desc, outputs);
+    if (!done && status == SMELT_OK) status = execute_plain(session, desc, false, outputs);
     pthread_mutex_unlock(&session->lock);
     return status;
 }

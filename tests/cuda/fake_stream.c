@@ -339,6 +339,29 @@ EXPORT CUresult cuStreamIsCapturing(CUstream handle, int *status) {
     GIVE(CUDA_SUCCESS);
 }
 
+/* Works run in the order of their recording, which every branch allows. */
+EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned long long *id,
+                                          CUgraph *graph, const CUgraphNode **nodes, size_t *count) {
+    CALL("cuStreamGetCaptureInfo_v2", NEEDS_CONTEXT);
+    struct CUstream_st *stream = handle ? stream_of(handle, "cuStreamGetCaptureInfo_v2") : NULL;
+    if (!stream || !stream->capture) GIVE(CUDA_ERROR_INVALID_VALUE);
+    static CUgraphNode last;
+    last = (CUgraphNode)(uintptr_t)stream->capture->works.count;
+    *status = 1, *id = 1, *graph = stream->capture, *nodes = &last, *count = last ? 1 : 0;
+    GIVE(CUDA_SUCCESS);
+}
+
+EXPORT CUresult cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nodes, size_t count,
+                                                  unsigned flags) {
+    CALL("cuStreamUpdateCaptureDependencies", NEEDS_CONTEXT);
+    struct CUstream_st *stream = handle ? stream_of(handle, "cuStreamUpdateCaptureDependencies") : NULL;
+    if (!stream || !stream->capture || flags != 1) GIVE(CUDA_ERROR_INVALID_VALUE);
+    for (size_t i = 0; i < count; i++)
+        if ((uintptr_t)nodes[i] < 1 || (uintptr_t)nodes[i] > stream->capture->works.count)
+            GIVE(CUDA_ERROR_INVALID_VALUE);
+    GIVE(CUDA_SUCCESS);
+}
+
 static void copy_work(struct work *to, const struct work *from) {
     struct clock before = to->before;
     uint32_t at = to->place;

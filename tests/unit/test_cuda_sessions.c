@@ -96,12 +96,62 @@ static void recordings_are_few(void **state) {
     smelt_session_release(session);
 }
 
+/* y = sum of exp(x), 2 exp(x) … : each launch but the last needs the first alone. */
+static smelt_session *new_branches(int64_t streams) {
+    smelt_graph *graph;
+    smelt_compiled *compiled;
+    smelt_session *session;
+    smelt_array *x, *exps, *parts[4], *sum, *more;
+    ok(smelt_graph_create("branches", &graph));
+    ok(smelt_graph_input(graph, NULL, SMELT_FLOAT32, (smelt_shape){1, {64}}, &x));
+    ok(smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_EXP, .inputs = {x}}, &exps));
+    const smelt_operation operations[] = {SMELT_OPERATION_SQUARE, SMELT_OPERATION_SQRT,
+                                          SMELT_OPERATION_NEGATIVE, SMELT_OPERATION_SIN};
+    for (int i = 0; i < 4; i++)
+        ok(smelt_apply(&(smelt_apply_desc){.operation = operations[i], .inputs = {exps}}, &parts[i]));
+    sum = smelt_array_retain(parts[0]);
+    for (int i = 1; i < 4; i++) {
+        ok(smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_ADD, .inputs = {sum, parts[i]}},
+                       &more));
+        smelt_array_release(sum);
+        sum = more;
+    }
+    ok(smelt_graph_output(graph, NULL, sum));
+    ok(smelt_graph_compile(
+        graph, &(smelt_compile_desc){.device = "cuda", .unfused = true, .streams = streams}, &compiled));
+    ok(smelt_session_create(compiled, NULL, &session));
+    for (int i = 0; i < 4; i++) smelt_array_release(parts[i]);
+    smelt_array_release(x);
+    smelt_array_release(exps);
+    smelt_array_release(sum);
+    smelt_compiled_release(compiled);
+    smelt_graph_release(graph);
+    return session;
+}
+
+/* Each step's launch waits for those that it needs, and the end of the recording for all. */
+static void independent_steps_are_branches_of_a_recording(void **state) {
+    (void)state;
+    smelt_array *x = new_floats(64), *y = new_floats(64);
+    for (int64_t streams = 0; streams < 5; streams += 4) {
+        smelt_session *session = new_branches(streams);
+        fake->forget_calls();
+        for (int i = 0; i < 3; i++) execute(session, x, y);
+        assert_int_equal(fake->calls("cuGraphLaunch"), 2);
+        assert_int_equal(fake->calls("cuStreamUpdateCaptureDependencies"), streams ? 8 + 1 : 0);
+        smelt_session_release(session);
+    }
+    smelt_array_release(x);
+    smelt_array_release(y);
+}
+
 int main(void) {
     if (!open_two_gpus()) return 1;
     const struct CMUnitTest tests[] = {
         TEST(the_second_execution_with_the_same_arrays_is_recorded),
         TEST(large_outputs_are_not_copied),
         TEST(recordings_are_few),
+        TEST(independent_steps_are_branches_of_a_recording),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUlinkState_st *CUlinkState;
@@ -70,6 +71,11 @@ typedef struct CUlinkState_st *CUlinkState;
     X(capture_begin, "cuStreamBeginCapture_v2", (CUstream stream, int mode))                                 \
     X(capture_end, "cuStreamEndCapture", (CUstream stream, CUgraph *graph))                                  \
     X(capture_status, "cuStreamIsCapturing", (CUstream stream, int *status))                                 \
+    X(capture_info, "cuStreamGetCaptureInfo_v2",                                                             \
+      (CUstream stream, int *status, unsigned long long *id, CUgraph *graph, const CUgraphNode **nodes,      \
+       size_t *count))                                                                                       \
+    X(capture_depend, "cuStreamUpdateCaptureDependencies",                                                   \
+      (CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags))                                   \
     X(graph_instantiate, "cuGraphInstantiateWithFlags",                                                      \
       (CUgraphExec *executable, CUgraph graph, unsigned long long flags))                                    \
     X(graph_launch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                              \

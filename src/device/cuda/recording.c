@@ -230,6 +230,43 @@ static smelt_status record_end(smelt_stream *handle, smelt_recording **recording
     return status;
 }
 
+/* ---- Branches. */
+
+static smelt_status ends(smelt_stream *handle, struct recording_ends *ends) {
+    struct cuda_stream *stream;
+    CUcontext previous;
+    TRY(cuda_stream_enter(cuda_gpu_of(handle->device), handle, &stream, &previous));
+    const CUgraphNode *nodes = NULL;
+    unsigned long long id;
+    int recording;
+    CUgraph graph;
+    size_t count = 0;
+    CUresult result =
+        stream->gpu->driver->capture_info(stream->handle, &recording, &id, &graph, &nodes, &count);
+    smelt_status status =
+        result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(stream->gpu, result, "a recording's branches");
+    cuda_leave(stream->gpu, previous);
+    TRY(status);
+    ends->nodes = malloc((count + 1) * sizeof *ends->nodes);
+    if (!ends->nodes) return fail_out_of_memory(count * sizeof *ends->nodes);
+    if (count) memcpy(ends->nodes, nodes, count * sizeof *ends->nodes);
+    ends->count = count;
+    return SMELT_OK;
+}
+
+static smelt_status wait_for(smelt_stream *handle, const struct recording_ends *ends) {
+    const unsigned replaces = 1;
+    struct cuda_stream *stream;
+    CUcontext previous;
+    TRY(cuda_stream_enter(cuda_gpu_of(handle->device), handle, &stream, &previous));
+    CUresult result = stream->gpu->driver->capture_depend(stream->handle, (CUgraphNode *)ends->nodes,
+                                                          ends->count, replaces);
+    smelt_status status =
+        result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(stream->gpu, result, "a recording's branches");
+    cuda_leave(stream->gpu, previous);
+    return status;
+}
+
 /* ---- Replaying. */
 
 /* The names that are kept: not all where there are many. */
@@ -299,5 +336,9 @@ static void destroy(smelt_recording *recording) {
     recording_free((struct cuda_recording *)recording);
 }
 
-const struct recording_functions cuda_recordings = {
-    .begin = record_begin, .end = record_end, .replay = replay_recording, .destroy = destroy};
+const struct recording_functions cuda_recordings = {.begin = record_begin,
+                                                    .end = record_end,
+                                                    .replay = replay_recording,
+                                                    .destroy = destroy,
+                                                    .ends = ends,
+                                                    .wait_for = wait_for};
