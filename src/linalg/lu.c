@@ -161,7 +161,7 @@ static smelt_status factor_halves(const struct dense *d, const struct lu_job *jo
     return exchange_columns(d, job, first + half, rest, first, half);
 }
 
-/* Matrices of one block, on GPUs: each by a threadgroup. */
+/* Matrices of one block: each by a threadgroup. */
 static smelt_status factor_small(const struct dense *d, const struct lu_job *job) {
     const struct {
         uint32_t rows, columns, rank;
@@ -174,7 +174,7 @@ static smelt_status factor_small(const struct dense *d, const struct lu_job *job
                                                 {.array = d->stats},
                                                 {.bytes = &size, .size = sizeof size}},
                                     .groups = {d->batch, 1, 1},
-                                    .threadgroup = {128, 1, 1}};
+                                    .threadgroup = {d->host ? 32 : 128, 1, 1}};
     return dense_launch(d, KERNEL_LU_SMALL, 0, &dispatch);
 }
 
@@ -192,11 +192,11 @@ smelt_status lu_compute(struct dense *d, void *context) {
                                        .from_row = n,
                                        .to_matrix = m * n,
                                        .to_row = n}));
+    if (m <= DENSE_BLOCK && n <= DENSE_BLOCK) return factor_small(d, job);
     if (d->host) {
         TRY(factor_halves(d, job, 0, rank));
         return n > rank ? catch_up(d, job, 0, rank, n - rank) : SMELT_OK;
     }
-    if (m <= DENSE_BLOCK && n <= DENSE_BLOCK) return factor_small(d, job);
     for (int64_t first = 0; first < rank; first += width) {
         int64_t columns = least(width, rank - first);
         TRY(factor_panel(d, job, first, columns));
