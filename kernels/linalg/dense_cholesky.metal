@@ -110,7 +110,7 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
 // DOWN × ACROSS threads: each keeps 64 / DOWN × 64 / ACROSS elements, DOWN rows and ACROSS columns apart, in registers. Row by row,
 // the pivot's row is published, and its products are subtracted from the rows below, except where all of a thread's elements lie
 // below the diagonal. Many matrices have a simdgroup each, of 4 × 8 lanes; few have 16 × 16 threads, whose steps take less time.
-constant constexpr uint HIGH = 64 / DOWN, WIDE = 64 / ACROSS;
+constant constexpr uint HIGH = 64 / DOWN, WIDE = 64 / ACROSS, LINE = BESIDE ? 128 : 64;
 
 inline void meet() {
     if (DOWN * ACROSS == 32)
@@ -119,26 +119,38 @@ inline void meet() {
         threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
+// What the elimination leaves of the pivots.
+struct pivots {
+    uint failed;
+    float value, smallest;
+};
+
 // Rows DOWN · block to DOWN · block + DOWN - 1. The block's number is a constant, so that the elements stay in registers.
+// With BESIDE, the rows go on in b, of 64 columns more.
 template <uint block>
-inline void eliminate(thread float (&u)[HIGH][WIDE], threadgroup float *rows, uint ty, uint tx, uint size, thread uint &failed,
-                      thread float &pivot, thread float &smallest) {
+inline void eliminate(thread float (&u)[HIGH][WIDE], thread float (&b)[HIGH][WIDE], threadgroup float *rows, uint ty, uint tx,
+                      uint size, thread pivots &found) {
     constexpr uint left = block * DOWN / ACROSS;
     for (uint step = 0; step < DOWN; step++) {
         const uint j = DOWN * block + step;
         if (j >= size) break;
-        threadgroup float *row = rows + (j & 1) * 64;
-        if (ty == step)
+        threadgroup float *row = rows + (j & 1) * LINE;
+        if (ty == step) {
             SMELT_UNROLL for (uint c = left; c < WIDE; c++) row[tx + ACROSS * c] = u[block][c];
+            if (BESIDE)
+                SMELT_UNROLL for (uint c = 0; c < WIDE; c++) row[64 + tx + ACROSS * c] = b[block][c];
+        }
         meet();
         const float d = row[j];
-        if (failed == size && !(d > 0.0f && d < INFINITY)) failed = j, pivot = d;
-        smallest = metal::min(smallest, d);
+        if (found.failed == size && !(d > 0.0f && d < INFINITY)) found.failed = j, found.value = d;
+        found.smallest = metal::min(found.smallest, d);
         // One step of Newton's method: the root is then within two units in the last place.
         float scale = d < 0x1p-100f ? metal::rsqrt(d) : metal::fast::rsqrt(d);
         scale = metal::fma(0.5f * scale, metal::fma(-d * scale, scale, 1.0f), scale);
-        float across[WIDE];
+        float across[WIDE], further[WIDE];
         SMELT_UNROLL for (uint c = left; c < WIDE; c++) across[c] = row[tx + ACROSS * c] * scale;
+        if (BESIDE)
+            SMELT_UNROLL for (uint c = 0; c < WIDE; c++) further[c] = row[64 + tx + ACROSS * c] * scale;
         SMELT_UNROLL for (uint r = block; r < HIGH; r++) {
             const float down = row[ty + DOWN * r] * scale;
             SMELT_UNROLL for (uint c = r * DOWN / ACROSS; c < WIDE; c++) {
@@ -146,15 +158,87 @@ inline void eliminate(thread float (&u)[HIGH][WIDE], threadgroup float *rows, ui
                 // Selected, not multiplied by 0: after a failure the products are NaN.
                 u[r][c] = r > block || ty > step ? less : ty == step ? across[c] : u[r][c];
             }
+            if (BESIDE)
+                SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
+                    const float less = b[r][c] - down * further[c];
+                    b[r][c] = r > block || ty > step ? less : ty == step ? further[c] : b[r][c];
+                }
         }
     }
 }
+
+inline void eliminate_all(thread float (&u)[HIGH][WIDE], thread float (&b)[HIGH][WIDE], threadgroup float *rows, uint ty, uint tx,
+                          uint size, thread pivots &found) {
+    eliminate<0>(u, b, rows, ty, tx, size, found);
+    eliminate<1>(u, b, rows, ty, tx, size, found);
+    eliminate<2>(u, b, rows, ty, tx, size, found);
+    eliminate<3>(u, b, rows, ty, tx, size, found);
+#if DOWN == 4
+    eliminate<4>(u, b, rows, ty, tx, size, found);
+    eliminate<5>(u, b, rows, ty, tx, size, found);
+    eliminate<6>(u, b, rows, ty, tx, size, found);
+    eliminate<7>(u, b, rows, ty, tx, size, found);
+    eliminate<8>(u, b, rows, ty, tx, size, found);
+    eliminate<9>(u, b, rows, ty, tx, size, found);
+    eliminate<10>(u, b, rows, ty, tx, size, found);
+    eliminate<11>(u, b, rows, ty, tx, size, found);
+    eliminate<12>(u, b, rows, ty, tx, size, found);
+    eliminate<13>(u, b, rows, ty, tx, size, found);
+    eliminate<14>(u, b, rows, ty, tx, size, found);
+    eliminate<15>(u, b, rows, ty, tx, size, found);
+#endif
+}
+
+#if BESIDE
+
+// A block of the diagonal and what is right of it: the rows of U. All threadgroups, of 64 columns each, factorise the block, so
+// that none waits for another; the first keeps it, in `corners`.
+struct row_size {
+    cholesky_size corner; // `out` is where the block's factor goes, `in` where rows of the matrix are
+    uint columns, pad;    // right of the block
+    long x_matrix, x_first, x_row; // where the negated rows go
+};
+
+// Groups: columns / 64 × matrices, of DOWN * ACROSS threads.
+kernel void linalg_cholesky_row(device float *a [[buffer(0)]], device float *corners [[buffer(1)]], device float *dbg [[buffer(2)]],
+                                device float *x [[buffer(3)]], constant row_size &size [[buffer(4)]],
+                                uint2 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
+    threadgroup float rows[2 * LINE];
+    const row_size s = size; // stores might change what is behind the reference
+    const cholesky_size k = s.corner;
+    const uint ty = index / ACROSS, tx = index % ACROSS, first = group.x * 64;
+    a += group.y * k.in_matrix + k.in_first;
+    corners += group.y * k.out_matrix + k.out_first;
+    x += group.y * s.x_matrix + s.x_first + first;
+    dbg += group.y * DBG_COUNT;
+    float u[HIGH][WIDE], b[HIGH][WIDE];
+    SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
+        SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
+            const uint i = ty + DOWN * r, j = tx + ACROSS * c;
+            u[r][c] = c < r * DOWN / ACROSS ? 0.0f : a[i * k.in_row + j];
+            b[r][c] = first + j < s.columns ? a[i * k.in_row + 64 + first + j] : 0.0f;
+        }
+    pivots found = {64, 0.0f, INFINITY};
+    eliminate_all(u, b, rows, ty, tx, 64, found);
+    SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
+        SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
+            const uint i = ty + DOWN * r, j = tx + ACROSS * c;
+            if (first + j < s.columns) {
+                a[i * k.in_row + 64 + first + j] = b[r][c];
+                x[i * s.x_row + j] = -b[r][c];
+            }
+            if (group.x == 0) corners[i * k.out_row + j] = i <= j ? u[r][c] : 0.0f;
+        }
+    if (group.x == 0 && index == 0) report(dbg, k, found.failed, found.value, found.smallest);
+}
+
+#else
 
 // Threadgroups of DOWN * ACROSS threads, one for each matrix.
 kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], device float *dbg [[buffer(2)]],
                             device const float *jitter [[buffer(3)]], constant cholesky_size &size [[buffer(4)]],
                             uint matrix [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
-    threadgroup float rows[2 * 64];
+    threadgroup float rows[2 * LINE];
     const cholesky_size s = size; // stores might change what is behind the reference
     const uint ty = index / ACROSS, tx = index % ACROSS;
     const float more = s.jitter ? jitter[matrix] : 0.0f;
@@ -178,26 +262,9 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
                     u[r][c] = a[i * s.in_row + j * s.in_column] + (i == j ? more : 0.0f);
             }
     }
-    uint failed = s.size;
-    float pivot = 0.0f, smallest = INFINITY;
-    eliminate<0>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<1>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<2>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<3>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-#if DOWN == 4
-    eliminate<4>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<5>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<6>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<7>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<8>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<9>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<10>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<11>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<12>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<13>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<14>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    eliminate<15>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-#endif
+    pivots found = {s.size, 0.0f, INFINITY};
+    float none[HIGH][WIDE];
+    eliminate_all(u, none, rows, ty, tx, s.size, found);
     const bool whole = s.size == 64 && s.clear;
     SMELT_UNROLL for (uint r = 0; r < HIGH; r++)
         SMELT_UNROLL for (uint c = 0; c < WIDE; c++) {
@@ -205,7 +272,8 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
             if (whole || (i < s.size && j < s.size && (i <= j || s.clear)))
                 out[i * s.out_row + j * s.out_column] = c >= r * DOWN / ACROSS && i <= j ? u[r][c] : 0.0f;
         }
-    if (index == 0) report(dbg, s, failed, pivot, smallest);
+    if (index == 0) report(dbg, s, found.failed, found.value, found.smallest);
 }
 
+#endif
 #endif

@@ -12,7 +12,8 @@
 
 struct job {
     smelt_array *l, *work, *solved;
-    int64_t pitch; /* from row to row of work */
+    smelt_array *corners; /* (batch, n, 64), on GPUs: the factors of whole blocks */
+    int64_t pitch;        /* from row to row of work */
 };
 
 static smelt_status factor_small(struct dense *d, struct job *job) {
@@ -90,26 +91,44 @@ static smelt_status factor_panel(struct dense *d, struct job *job, int64_t first
     for (int64_t row = first; row < end; row += DENSE_BLOCK) {
         int64_t size = end - row < DENSE_BLOCK ? end - row : DENSE_BLOCK, next = row + size,
                 solved = (row - first) * n + next;
-        TRY(factor_corner(d, job, row, size));
-        if (next == n) return SMELT_OK;
-        TRY(dense_solve_block(d, job->work, job->work, job->solved, NULL,
-                              &(struct solve_size){.size = (uint32_t)size,
-                                                   .columns = (uint32_t)(n - next),
-                                                   .store = 1,
-                                                   .parts = 1,
-                                                   .t_matrix = n * n,
-                                                   .t_first = row * (n + 1),
-                                                   .t_row = 1,
-                                                   .t_column = n,
-                                                   .b_matrix = n * n,
-                                                   .b_first = row * n + next,
-                                                   .b_row = n,
-                                                   .x_matrix = PANEL * n,
-                                                   .x_first = solved,
-                                                   .x_row = n}));
+        if (next == n) return factor_corner(d, job, row, size);
+        TRY(dense_cholesky_row(d, job->work, job->corners, job->solved,
+                               &(struct row_size){.corner = {.n = (uint32_t)n,
+                                                             .first = (uint32_t)row,
+                                                             .size = DENSE_BLOCK,
+                                                             .in_matrix = n * n,
+                                                             .in_first = row * (n + 1),
+                                                             .in_row = n,
+                                                             .in_column = 1,
+                                                             .out_matrix = n * DENSE_BLOCK,
+                                                             .out_first = row * DENSE_BLOCK,
+                                                             .out_row = DENSE_BLOCK,
+                                                             .out_column = 1},
+                                                  .columns = (uint32_t)(n - next),
+                                                  .x_matrix = PANEL * n,
+                                                  .x_first = solved,
+                                                  .x_row = n}));
         if (next == end) continue;
         TRY(subtract_rows(d, job, row, size, solved, next, end));
     }
+    return SMELT_OK;
+}
+
+/* The factors of whole blocks, in their places. */
+static smelt_status place_corners(struct dense *d, struct job *job) {
+    int64_t n = d->rows, blocks = (n - 1) / DENSE_BLOCK;
+    struct dense of_blocks = *d;
+    of_blocks.batch = blocks;
+    for (int64_t matrix = 0; matrix < d->batch; matrix++)
+        TRY(dense_copy(&of_blocks, job->corners, job->work,
+                       &(struct copy_size){.rows = DENSE_BLOCK,
+                                           .columns = DENSE_BLOCK,
+                                           .from_matrix = (int64_t)DENSE_BLOCK * DENSE_BLOCK,
+                                           .from_first = matrix * n * DENSE_BLOCK,
+                                           .from_row = DENSE_BLOCK,
+                                           .to_matrix = DENSE_BLOCK * (n + 1),
+                                           .to_first = matrix * n * n,
+                                           .to_row = n}));
     return SMELT_OK;
 }
 
@@ -139,6 +158,7 @@ static smelt_status compute(struct dense *d, void *context) {
         TRY(factor_panel(d, job, first, end));
         if (end < n) TRY(subtract_rows(d, job, first, end - first, end, end, n));
     }
+    if (!d->host) TRY(place_corners(d, job));
     /* Products have written below the diagonal of U, too. */
     if (!d->desc.upper) copy.triangle = TRIANGLE_LOWER;
     copy.clear = CLEARS;
@@ -173,7 +193,10 @@ static smelt_status factor(struct dense *d, struct job *job) {
             job->work = smelt_array_retain(job->l);
         else
             TRY(dense_create(d, SMELT_FLOAT32, d->batch, n, job->pitch, &job->work));
-        if (!d->host) TRY(dense_create(d, SMELT_FLOAT32, d->batch, PANEL, n, &job->solved));
+        if (!d->host) {
+            TRY(dense_create(d, SMELT_FLOAT32, d->batch, PANEL, n, &job->solved));
+            TRY(dense_create(d, SMELT_FLOAT32, d->batch, n, DENSE_BLOCK, &job->corners));
+        }
     }
     return dense_run(d, &own, job);
 }
@@ -196,6 +219,7 @@ smelt_status smelt_cholesky(smelt_array *a, const smelt_linalg_desc *desc, smelt
     smelt_array_release(job.l);
     smelt_array_release(job.work);
     smelt_array_release(job.solved);
+    smelt_array_release(job.corners);
     dense_end(&d);
     smelt_tape_resume();
     if (status == SMELT_OK) status = gradient_record_cholesky(&d.desc, a, made);

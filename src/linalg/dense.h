@@ -85,6 +85,16 @@ struct cholesky_size {
 smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_array *out,
                                   const struct cholesky_size *size);
 
+/* On GPUs: a whole block of `work`, whose factor goes to `corners`, and the rows right of it, which become
+ * those of U; negated also in `x`. */
+struct row_size {
+    struct cholesky_size corner;
+    uint32_t columns, pad;
+    int64_t x_matrix, x_first, x_row;
+};
+smelt_status dense_cholesky_row(const struct dense *d, smelt_array *work, smelt_array *corners,
+                                smelt_array *x, const struct row_size *size);
+
 struct solve_size {
     uint32_t size, columns, diagonal, store, parts, silent;
     int64_t t_matrix, t_first, t_row, t_column, t_part, b_matrix, b_first, b_row, b_part, x_matrix, x_first,

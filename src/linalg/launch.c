@@ -12,6 +12,7 @@
 #define GPU_SOLVE_THREADS 128
 /* On a GPU these leave most of its schedulers idle: each is factorised by more threads. */
 #define FEW_MATRICES 264
+enum cholesky_form { CHOLESKY_MANY, CHOLESKY_FEW, CHOLESKY_ROW };
 
 /* ---- Texts. */
 
@@ -31,7 +32,7 @@ struct variant {
     enum dense_kernel kernel;
     bool host;
     int form; /* of products: see dense_product; of leaves: rows in registers; of copies on the host: 1 with
-                 a transposition, + 2 with measures; of Cholesky on GPUs: 1 for few matrices */
+                 a transposition, + 2 with measures; of Cholesky on GPUs: enum cholesky_form */
 };
 
 static const char *text_of(const struct variant *v) {
@@ -83,7 +84,8 @@ static void write_kernels(struct text *text, const void *context) {
     if (!(v->kernel == KERNEL_COPY && v->host))
         text_add(text, "#define TRANSPOSES s.transpose\n#define MEASURES s.measure\n");
     if (v->kernel == KERNEL_CHOLESKY)
-        text_addf(text, "#define DOWN %d\n#define ACROSS %d\n", v->form ? 16 : 4, v->form ? 16 : 8);
+        text_addf(text, "#define DOWN %d\n#define ACROSS %d\n#define BESIDE %d\n", v->form ? 16 : 4,
+                  v->form ? 16 : 8, v->form == CHOLESKY_ROW);
     if (v->kernel == KERNEL_QR_LEAF)
         text_addf(text, "#define LEAF_ROWS %d\n#define LEAF_SIMDGROUPS %d\n", v->form, v->host ? 4 : 16);
     text_add(text, kernel_text_flags);
@@ -95,7 +97,8 @@ smelt_status dense_kernel(const struct dense *d, enum dense_kernel kernel, int f
     struct variant variant = {kernel, d->host, form};
     struct program_key key = {
         .family = PROGRAM_LINALG, .operation = (uint16_t)kernel, .form = (uint16_t)(form << 1 | d->host)};
-    return program_get(&key, names[kernel], write_kernels, &variant, function);
+    bool row = kernel == KERNEL_CHOLESKY && form == CHOLESKY_ROW;
+    return program_get(&key, row ? "linalg_cholesky_row" : names[kernel], write_kernels, &variant, function);
 }
 
 smelt_status dense_launch(const struct dense *d, enum dense_kernel kernel, int form,
@@ -183,7 +186,19 @@ smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_a
                                     .threadgroup = {32, 1, 1}};
     bool few = !d->host && d->batch <= FEW_MATRICES;
     if (few) dispatch.threadgroup[0] = 256;
-    return dense_launch(d, KERNEL_CHOLESKY, few, &dispatch);
+    return dense_launch(d, KERNEL_CHOLESKY, few ? CHOLESKY_FEW : CHOLESKY_MANY, &dispatch);
+}
+
+smelt_status dense_cholesky_row(const struct dense *d, smelt_array *work, smelt_array *corners,
+                                smelt_array *x, const struct row_size *size) {
+    smelt_dispatch_desc dispatch = {.buffers = {{.array = work},
+                                                {.array = corners},
+                                                {.array = d->flags},
+                                                {.array = x},
+                                                {.bytes = size, .size = sizeof *size}},
+                                    .groups = {pieces(size->columns, DENSE_BLOCK), d->batch, 1},
+                                    .threadgroup = {256, 1, 1}};
+    return dense_launch(d, KERNEL_CHOLESKY, CHOLESKY_ROW, &dispatch);
 }
 
 smelt_status dense_solve_block(const struct dense *d, smelt_array *t, smelt_array *b, smelt_array *x,
