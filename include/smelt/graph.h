@@ -186,9 +186,10 @@ typedef struct smelt_compile_desc {
     bool unplanned;     /* memory is not reused */
     /* On CPUs: independent steps run at once, on that many threads, the caller's among them; their buffers
      * are not shared, so that the peak may grow. 0 and 1: one step after the other, each on all threads of
-     * the device, which is faster for steps with much to do. On GPUs, more than 1 makes independent steps
-     * branches of the recording that a session replays: steps too small to fill the GPU then run at once, as
-     * many as it has room for. Executions that are not replays run steps in order. Saved graphs keep it. Functions of opaque operations are then called on several threads. */
+     * the device, which is faster for steps with much to do. Functions of opaque operations are then called
+     * on several threads. On GPUs, more than 1 makes independent steps branches of the recording that a
+     * session replays: steps too small to fill the GPU run at once, as many as it has room for; executions
+     * that are not replays run steps in order. Saved graphs keep it. */
     int64_t streams;
     uint64_t reserved[7];
 } smelt_compile_desc;
