@@ -216,6 +216,8 @@ smelt_status pass_bounds(struct unit *unit);
  * becomes code of a gang; is protected from LLVM's code generator. They set unit->refused, with a message,
  * where they cannot. */
 smelt_status pass_simd_prepare(struct unit *unit);
+/* … merged.c: what all ways to a block compute alike is computed in the block. */
+smelt_status pass_simd_merged(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
