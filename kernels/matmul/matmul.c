@@ -136,9 +136,9 @@ static const char *choose_best(const struct matmul_desc *desc, struct sizes *siz
 
 /* ---- Rows for tensor maps. */
 
-#define ROW_ELEMENTS 8          /* of 16 bits: rows begin at multiples of 16 bytes */
-#define LEAST_DEPTH 256         /* shorter sums do not use tensor maps (mpp_warpgroup.h) … */
-#define LEAST_WORTH (512 * 512) /* … and smaller matrices are not worth two launches more */
+#define ROW_ELEMENTS 8                /* of 16 bits: rows begin at multiples of 16 bytes */
+#define LEAST_DEPTH 256               /* shorter sums do not use tensor maps (mpp_warpgroup.h) … */
+#define LEAST_WORTH (512 * 512 * 256) /* … and fewer multiply-adds are not worth two launches more */
 
 /* *matrix: a copy of it, dense matrices of rows of `columns` elements, with longer rows; the caller's. */
 static smelt_status lengthen_rows(const struct matmul_desc *desc, int64_t columns, int32_t *row,
@@ -174,7 +174,7 @@ static bool needs_rows(const struct matmul_desc *desc, const struct algorithm *a
                        const struct sizes *sizes, int64_t columns) {
     return is_on_gpu(desc) && algorithm->text == kernel_text_best &&
            smelt_array_dtype(desc->a) != SMELT_FLOAT32 && columns % ROW_ELEMENTS && sizes->k >= LEAST_DEPTH &&
-           sizes->m * sizes->n * sizes->products >= LEAST_WORTH;
+           sizes->m * sizes->n * sizes->products >= LEAST_WORTH / sizes->k;
 }
 
 static smelt_status run(const struct matmul_desc *desc, const struct algorithm *algorithm, const char *form,

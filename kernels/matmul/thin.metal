@@ -18,16 +18,16 @@ constant constexpr int simdgroups = 4, columns_at_once = 2;
 // Rounds whose loads begin together: as many as the registers have room for.
 template <int Rows> constant constexpr int rounds_ahead = Rows == 1 ? 4 : Rows == 4 ? 2 : 1;
 
-// 16 bytes of a matrix.
-template <typename T> struct Line {
+// 16 bytes of a matrix. `Words`: they begin at a multiple of 4, so words can be loaded.
+template <typename T, bool Words> struct Line {
     static constant constexpr int length = 16 / sizeof(T);
     vec<T, 4> quads[length / 4];
     Line() = default;
     Line(device const T *from) {
-        const uint4 words = *(device const uint4 *)from;
-        if constexpr (sizeof(T) == 4) {
-            quads[0] = as_type<vec<T, 4>>(words);
+        if constexpr (sizeof(T) == 4 || !Words) {
+            UNROLL for (int q = 0; q < length / 4; q++) quads[q] = ((device const vec<T, 4> *)from)[q];
         } else {
+            const uint4 words = *(device const uint4 *)from;
             quads[0] = as_type<vec<T, 4>>(words.xy);
             quads[1] = as_type<vec<T, 4>>(words.zw);
         }
@@ -51,6 +51,11 @@ static Where where(int4 size, uint3 group, int rows, int columns) {
     return at;
 }
 
+// Whether lines that are `stride` apart all begin at multiples of 4 bytes.
+template <typename T> static bool has_words(device const T *from, long stride) {
+    return ((ulong(from) | ulong(stride) * sizeof(T)) & 3) == 0;
+}
+
 template <typename T>
 static void put(float sum, int m, int n, device T *c, device float *partial, int4 size, long4 strides, Where at, int product) {
     if (m >= size.x || n >= size.y) return;
@@ -60,38 +65,37 @@ static void put(float sum, int m, int n, device T *c, device float *partial, int
         c[m * strides.z + n * strides.w] = T(sum);
 }
 
-template <typename T, int Rows>
-kernel void thin_rows(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device T *c [[buffer(2)]],
-                      device float *partial [[buffer(3)]], constant int4 &size [[buffer(4)]], constant long4 &strides [[buffer(5)]],
-                      constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]],
-                      uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    constexpr int V = Line<T>::length, step = 32 * V, ahead = rounds_ahead<Rows>;
+template <typename T, int Rows, bool Words>
+static void multiply_rows(device const T *a, device const T *b, device T *c, device float *partial, int4 size, long4 strides,
+                          uint3 group, uint lane, uint simdgroup) {
+    typedef Line<T, Words> Line;
+    constexpr int V = Line::length, step = 32 * V, ahead = rounds_ahead<Rows>;
     Where at = where(size, group, Rows, simdgroups * columns_at_once);
     const int product = int(group.z) / at.parts;
     at.n += int(simdgroup) * columns_at_once;
     if (at.n >= size.y) return;
     device const T *rows[Rows], *columns[columns_at_once];
-    UNROLL for (int i = 0; i < Rows; i++) rows[i] = a + product * batches.x + min(at.m + i, size.x - 1) * strides.x;
-    UNROLL for (int j = 0; j < columns_at_once; j++) columns[j] = b + product * batches.y + min(at.n + j, size.y - 1) * strides.y;
+    UNROLL for (int i = 0; i < Rows; i++) rows[i] = a + min(at.m + i, size.x - 1) * strides.x;
+    UNROLL for (int j = 0; j < columns_at_once; j++) columns[j] = b + min(at.n + j, size.y - 1) * strides.y;
     float sums[Rows][columns_at_once];
     UNROLL for (int i = 0; i < Rows; i++) UNROLL for (int j = 0; j < columns_at_once; j++) sums[i][j] = 0;
-    const auto add = [&](thread const Line<T> *lines, int k) {
+    const auto add = [&](thread const Line *lines, int k) {
         UNROLL for (int i = 0; i < Rows; i++) {
-            const Line<T> row(rows[i] + k);
+            const Line row(rows[i] + k);
             UNROLL for (int j = 0; j < columns_at_once; j++)
                 UNROLL for (int e = 0; e < V; e++) sums[i][j] = fma(row[e], lines[j][e], sums[i][j]);
         }
     };
     int k = at.first + int(lane) * V;
     for (; k + (ahead - 1) * step + V <= at.last; k += ahead * step) {
-        Line<T> lines[ahead][columns_at_once];
+        Line lines[ahead][columns_at_once];
         UNROLL for (int u = 0; u < ahead; u++)
-            UNROLL for (int j = 0; j < columns_at_once; j++) lines[u][j] = Line<T>(columns[j] + k + u * step);
+            UNROLL for (int j = 0; j < columns_at_once; j++) lines[u][j] = Line(columns[j] + k + u * step);
         UNROLL for (int u = 0; u < ahead; u++) add(lines[u], k + u * step);
     }
     for (; k + V <= at.last; k += step) {
-        Line<T> lines[columns_at_once];
-        UNROLL for (int j = 0; j < columns_at_once; j++) lines[j] = Line<T>(columns[j] + k);
+        Line lines[columns_at_once];
+        UNROLL for (int j = 0; j < columns_at_once; j++) lines[j] = Line(columns[j] + k);
         add(lines, k);
     }
     for (int rest = at.first + (at.last - at.first) / V * V + int(lane); rest < at.last; rest += 32)
@@ -100,39 +104,38 @@ kernel void thin_rows(device const T *a [[buffer(0)]], device const T *b [[buffe
     UNROLL for (int i = 0; i < Rows; i++)
         UNROLL for (int j = 0; j < columns_at_once; j++) {
             const float sum = simd_sum(sums[i][j]);
-            if (lane == 0) put(sum, at.m + i, at.n + j, c + product * batches.z, partial, size, strides, at, product);
+            if (lane == 0) put(sum, at.m + i, at.n + j, c, partial, size, strides, at, product);
         }
 }
 
-template <typename T, int Rows>
-kernel void thin_columns(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device T *c [[buffer(2)]],
-                         device float *partial [[buffer(3)]], constant int4 &size [[buffer(4)]], constant long4 &strides [[buffer(5)]],
-                         constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]],
-                         uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    constexpr int V = Line<T>::length, width = 32 * V, ahead = 4;
-    threadgroup float others[simdgroups][width];
+template <typename T, int Rows, bool Words>
+static void multiply_columns(device const T *a, device const T *b, device T *c, device float *partial, int4 size, long4 strides,
+                             uint3 group, uint lane, uint simdgroup, threadgroup float *memory) {
+    typedef Line<T, Words> Line;
+    constexpr int V = Line::length, width = 32 * V, ahead = 4;
+    threadgroup float(*others)[width] = (threadgroup float(*)[width])memory;
     const Where at = where(size, group, Rows, width);
     const int product = int(group.z) / at.parts, n = at.n + int(lane) * V;
     const bool whole = n + V <= size.y;
     device const T *rows[Rows];
-    UNROLL for (int i = 0; i < Rows; i++) rows[i] = a + product * batches.x + min(at.m + i, size.x - 1) * strides.x;
-    device const T *from = b + product * batches.y + n;
+    UNROLL for (int i = 0; i < Rows; i++) rows[i] = a + min(at.m + i, size.x - 1) * strides.x;
+    device const T *from = b + n;
     float sums[Rows][V];
     UNROLL for (int i = 0; i < Rows; i++) UNROLL for (int e = 0; e < V; e++) sums[i][e] = 0;
     int k = at.first + int(simdgroup);
     if (whole) {
-        const auto add = [&](Line<T> line, int k) {
+        const auto add = [&](Line line, int k) {
             UNROLL for (int i = 0; i < Rows; i++) {
                 const float factor = float(rows[i][k]);
                 UNROLL for (int e = 0; e < V; e++) sums[i][e] = fma(factor, line[e], sums[i][e]);
             }
         };
         for (; k + (ahead - 1) * simdgroups < at.last; k += ahead * simdgroups) {
-            Line<T> lines[ahead];
-            UNROLL for (int u = 0; u < ahead; u++) lines[u] = Line<T>(from + (k + u * simdgroups) * strides.y);
+            Line lines[ahead];
+            UNROLL for (int u = 0; u < ahead; u++) lines[u] = Line(from + (k + u * simdgroups) * strides.y);
             UNROLL for (int u = 0; u < ahead; u++) add(lines[u], k + u * simdgroups);
         }
-        for (; k < at.last; k += simdgroups) add(Line<T>(from + k * strides.y), k);
+        for (; k < at.last; k += simdgroups) add(Line(from + k * strides.y), k);
     } else if (n < size.y) {
         for (; k < at.last; k += simdgroups)
             UNROLL for (int e = 0; e < V; e++) {
@@ -146,10 +149,41 @@ kernel void thin_columns(device const T *a [[buffer(0)]], device const T *b [[bu
         for (int at_column = int(simdgroup * 32 + lane); at_column < width; at_column += simdgroups * 32) {
             float sum = 0;
             UNROLL for (int s = 0; s < simdgroups; s++) sum += others[s][at_column % V * 32 + at_column / V];
-            put(sum, at.m + i, at.n + at_column, c + product * batches.z, partial, size, strides, at, product);
+            put(sum, at.m + i, at.n + at_column, c, partial, size, strides, at, product);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
+}
+
+template <typename T, int Rows>
+kernel void thin_rows(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device T *c [[buffer(2)]],
+    device float *partial [[buffer(3)]], constant int4 &size [[buffer(4)]], constant long4 &strides [[buffer(5)]],
+    constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    const long product = group.z / max((size.z + size.w - 1) / size.w, 1);
+    a += product * batches.x;
+    b += product * batches.y;
+    c += product * batches.z;
+    if (sizeof(T) == 4 || (has_words(a, strides.x) && has_words(b, strides.y)))
+        multiply_rows<T, Rows, true>(a, b, c, partial, size, strides, group, lane, simdgroup);
+    else
+        multiply_rows<T, Rows, false>(a, b, c, partial, size, strides, group, lane, simdgroup);
+}
+
+template <typename T, int Rows>
+kernel void thin_columns(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device T *c [[buffer(2)]],
+    device float *partial [[buffer(3)]], constant int4 &size [[buffer(4)]], constant long4 &strides [[buffer(5)]],
+    constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float memory[simdgroups * 32 * 16 / sizeof(T)];
+    const long product = group.z / max((size.z + size.w - 1) / size.w, 1);
+    a += product * batches.x;
+    b += product * batches.y;
+    c += product * batches.z;
+    if (sizeof(T) == 4 || has_words(b, strides.y))
+        multiply_columns<T, Rows, true>(a, b, c, partial, size, strides, group, lane, simdgroup, memory);
+    else
+        multiply_columns<T, Rows, false>(a, b, c, partial, size, strides, group, lane, simdgroup, memory);
 }
 
 // Grid: N × M × products.

@@ -7,17 +7,19 @@ import pytest
 import smelt
 
 KERNELS = pathlib.Path(__file__).resolve().parents[2] / "kernels/matmul/thin.metal"
-# M, N, K, rows at a time, parts of K, products: one element, vectors with a tail, edges in each direction
-SIZES = [(1, 1, 5, 1, 1, 1), (1, 17, 1000, 1, 1, 2), (5, 300, 1501, 4, 3, 1), (19, 70, 2049, 8, 2, 2)]
+# M, N, K, rows at a time, parts of K, products: one element, tails of vectors, edges in each direction, odd lines of halves
+FLOATS = [(1, 1, 5, 1, 1, 1), (1, 17, 1000, 1, 1, 2), (19, 70, 2049, 8, 2, 2)]
+HALVES = [(5, 300, 1501, 4, 3, 1), (3, 331, 1504, 4, 2, 2), (2, 5, 40, 4, 1, 1)]
 
 
 @pytest.mark.parametrize("kind", ["rows", "columns"])
-@pytest.mark.parametrize(("dtype", "name", "tolerance"), [(np.float32, "float", 1e-6), (np.float16, "half", 1e-3)])
-def test_products(kind, dtype, name, tolerance):
+@pytest.mark.parametrize(("dtype", "name", "tolerance", "sizes"),
+                         [(np.float32, "float", 1e-6, FLOATS), (np.float16, "half", 1e-3, HALVES)])
+def test_products(kind, dtype, name, tolerance, sizes):
     library = smelt.library(str(KERNELS))
     random = np.random.default_rng()
     line = 16 // np.dtype(dtype).itemsize
-    for m, n, k, rows, parts, products in SIZES:
+    for m, n, k, rows, parts, products in sizes:
         a = random.standard_normal((products, m, k)).astype(dtype)
         b = random.standard_normal((products, k, n)).astype(dtype)
         lines = np.ascontiguousarray(b.transpose(0, 2, 1)) if kind == "rows" else b
