@@ -333,8 +333,8 @@ typedef struct smelt_attention_desc {
                            keys, D_v); of one dtype: float32, float16 or bfloat16. D and D_v are 1 to 256.
                            heads is a multiple of key_heads: that many heads in a row share one of k */
     smelt_array *mask;  /* NULL; or an array of four dimensions, each of size 1 or that of (batches, heads,
-                           rows, keys), with any strides: bool, true where a row sees a key, or float32,
-                           added to the scores */
+                           rows, keys), with any strides: bool, true where a row sees a key, or float32
+                           or the dtype of q, added to the scores */
     smelt_array *sinks; /* NULL; or float32 (heads): a score that takes its part of the sum, and no value */
     double scale;
     bool causal;          /* row i sees the keys up to i + keys - rows */

@@ -4,7 +4,8 @@
 //   ATTENTION_TYPE    float, half or bfloat
 //   ATTENTION_DEPTH   at least the sizes of a row of q, k and v: what a row lacks counts as 0
 //   ATTENTION_ROWS, ATTENTION_KEYS   of the tiles of scores
-//   ATTENTION_MASK    0: there is none; 1: bools, true where a row sees a key; 2: floats that are added to scores
+//   ATTENTION_MASK    0: there is none; 1: bools, true where a row sees a key; 2: floats that are added to scores; 3: numbers of
+//                     ATTENTION_TYPE that are added
 //   ATTENTION_SINKS   1: there is a score for each head that takes its part of the sum and has no value
 //
 // q and out: batches × heads × rows × depth (value_depth). k and v: batches × key_heads × keys × depth (value_depth), where
@@ -23,10 +24,13 @@ struct attention_size {
     float scale;
     int causal;                       // 1: row i sees the keys up to i + keys - rows
     long mask_first, mask_strides[4]; // of batches, heads, rows, keys; in elements
+    int parts, part_keys;             // of attention_split.metal
 };
 
 #if ATTENTION_MASK == 1
 typedef bool mask_type;
+#elif ATTENTION_MASK == 3
+typedef T mask_type;
 #else
 typedef float mask_type;
 #endif
@@ -36,15 +40,22 @@ inline auto rows_of(device const T *data, int columns, int rows) {
     return tensor(const_cast<device T *>(data), dextents<int, 2>(columns, rows));
 }
 
+// A score with the mask's element; `unit` of scores is 1.
+inline float with_mask(float score, mask_type mask, float unit) {
+#if ATTENTION_MASK == 1
+    return mask ? score : -INFINITY;
+#else
+    return score + (float)mask * unit;
+#endif
+}
+
 // A score times the scale, with the mask: -INFINITY where the row does not see the key, or does not exist.
 inline float masked(float score, int row, int column, constant attention_size &size, device const mask_type *mask) {
     const bool seen = column < size.keys && row < size.rows && (!size.causal || column <= row + size.keys - size.rows);
     if (!seen) return -INFINITY;
     const float value = score * size.scale;
-#if ATTENTION_MASK == 1
-    return mask[row * size.mask_strides[2] + column * size.mask_strides[3]] ? value : -INFINITY;
-#elif ATTENTION_MASK == 2
-    return value + mask[row * size.mask_strides[2] + column * size.mask_strides[3]];
+#if ATTENTION_MASK
+    return with_mask(value, mask[row * size.mask_strides[2] + column * size.mask_strides[3]], 1);
 #else
     return value;
 #endif

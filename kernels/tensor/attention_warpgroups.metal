@@ -98,10 +98,8 @@ struct rows_of_thread {
 inline float visible(float score, int half, int key, thread const rows_of_thread &rows) {
     if (key >= rows.limit[half]) return -INFINITY;
     const float value = score * rows.scale;
-#if ATTENTION_MASK == 1
-    return rows.mask[(rows.first + half * 8) * rows.mask_row + key * rows.mask_key] ? value * log2_e : -INFINITY;
-#elif ATTENTION_MASK == 2
-    return (value + rows.mask[(rows.first + half * 8) * rows.mask_row + key * rows.mask_key]) * log2_e;
+#if ATTENTION_MASK
+    return with_mask(value, rows.mask[(rows.first + half * 8) * rows.mask_row + key * rows.mask_key], 1) * log2_e;
 #else
     return value * log2_e;
 #endif

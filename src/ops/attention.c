@@ -1,5 +1,5 @@
 /* Attention and its derivative, by the kernels of kernels/tensor/attention.metal, or by those of
- * attention_warpgroups.metal and attention_vjp_warpgroups.metal. */
+ * attention_split.metal, attention_warpgroups.metal and attention_vjp_warpgroups.metal. */
 #include "array/dtype.h"
 #include "base/reserved.h"
 #include "kernels/kernel_text.h"
@@ -13,6 +13,9 @@
 
 #define MOST_DEPTH 256
 #define FEW_ROWS 16
+#define SPLIT_ROWS 4        /* of a threadgroup of attention_split.metal */
+#define SPLIT_GROUPS 264    /* enough for two per multiprocessor of the GPUs measured */
+#define SPLIT_LEAST_KEYS 64 /* of a part: fewer cost more to add than they save */
 #define VJP_BLOCK_SUMS 8192 /* floats, of a block of rows: attention_vjp_warpgroups.metal */
 
 /* Shared with the kernels. */
@@ -21,9 +24,10 @@ struct attention_size {
     float scale;
     int causal;
     int64_t mask_first, mask_strides[4];
+    int parts, part_keys;
 };
 
-enum mask_kind { MASK_NONE, MASK_BOOLS, MASK_FLOATS };
+enum mask_kind { MASK_NONE, MASK_BOOLS, MASK_FLOATS, MASK_SAME };
 
 /* The arrays of a call, all but the results. `own` holds what was copied or retained. */
 enum array_name { Q, K, V, MASK, SINKS, OUT, SUMS, G, ARRAY_COUNT };
@@ -95,9 +99,11 @@ static smelt_status check_mask(struct attention *a) {
     const smelt_array *mask = a->arrays[MASK];
     if (!mask) return SMELT_OK;
     const int64_t sizes[4] = {a->batches, a->size.heads, a->size.rows, a->size.keys};
-    if (mask->dtype != SMELT_BOOL && mask->dtype != SMELT_FLOAT32)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: mask has dtype %s; expected bool or float32",
-                    smelt_dtype_name(mask->dtype));
+    bool is_float32 = a->dtype == SMELT_FLOAT32;
+    if (mask->dtype != SMELT_BOOL && mask->dtype != SMELT_FLOAT32 && mask->dtype != a->dtype)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: mask has dtype %s; expected bool%s float32%s%s",
+                    smelt_dtype_name(mask->dtype), is_float32 ? " or" : ",", is_float32 ? "" : " or ",
+                    is_float32 ? "" : smelt_dtype_name(a->dtype));
     bool fits = mask->shape.ndim == 4;
     for (int d = 0; d < 4 && fits; d++) fits = mask->shape.size[d] == 1 || mask->shape.size[d] == sizes[d];
     if (!fits)
@@ -107,7 +113,7 @@ static smelt_status check_mask(struct attention *a) {
             "%lld, %lld)",
             shape_print(&mask->shape).text, (long long)sizes[0], (long long)sizes[1], (long long)sizes[2],
             (long long)sizes[3]);
-    a->mask = mask->dtype == SMELT_BOOL ? MASK_BOOLS : MASK_FLOATS;
+    a->mask = mask->dtype == SMELT_BOOL ? MASK_BOOLS : mask->dtype == SMELT_FLOAT32 ? MASK_FLOATS : MASK_SAME;
     return SMELT_OK;
 }
 
@@ -178,6 +184,8 @@ enum kernel {
     DOTS,
     BY_Q,
     BY_KV,
+    SPLIT,
+    JOIN,
     BY_WARPGROUPS,
     VJP_NOTES,
     VJP_BY_WARPGROUPS,
@@ -193,6 +201,8 @@ static const struct {
     [DOTS] = {"smelt_attention_dots", kernel_text_attention},
     [BY_Q] = {"smelt_attention_vjp_q", kernel_text_attention},
     [BY_KV] = {"smelt_attention_vjp_kv", kernel_text_attention},
+    [SPLIT] = {"smelt_attention_split", kernel_text_attention_split},
+    [JOIN] = {"smelt_attention_join", kernel_text_attention_split},
     [BY_WARPGROUPS] = {"smelt_attention_warpgroups", kernel_text_attention_warpgroups},
     [VJP_NOTES] = {"smelt_attention_vjp_notes", kernel_text_attention_vjp_warpgroups},
     [VJP_BY_WARPGROUPS] = {"smelt_attention_vjp_warpgroups", kernel_text_attention_vjp_warpgroups},
@@ -200,11 +210,11 @@ static const struct {
 };
 
 static bool is_forward(enum kernel kernel) {
-    return kernel == FORWARD || kernel == BY_WARPGROUPS;
+    return kernel == FORWARD || kernel == SPLIT || kernel == BY_WARPGROUPS;
 }
 
 static bool has_mask(enum kernel kernel) {
-    return kernel != DOTS && kernel != VJP_NOTES && kernel != VJP_ROUND;
+    return kernel != DOTS && kernel != JOIN && kernel != VJP_NOTES && kernel != VJP_ROUND;
 }
 
 static bool is_warpgroups(enum kernel kernel) {
@@ -215,14 +225,52 @@ static int most_depth(const struct attention *a) {
     return a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth;
 }
 
+/* Whether each row of q, k, v and the like begins at a multiple of 16 bytes. */
+static bool is_aligned(const struct attention *a) {
+    int64_t chunk = a->dtype == SMELT_FLOAT32 ? 4 : 8;
+    bool aligned = a->size.depth % chunk == 0 && a->size.value_depth % chunk == 0;
+    for (int i = Q; i < ARRAY_COUNT; i++)
+        if (a->arrays[i] && i != MASK && i != SINKS) aligned &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
+    return aligned;
+}
+
 /* Whether kernels of warpgroups can compute it, with rows enough to be faster. */
 static bool is_by_warpgroups(const struct attention *a) {
-    bool fits = program_has_warpgroups(a->call.device) && a->dtype != SMELT_FLOAT32 &&
-                a->size.rows > FEW_ROWS && most_depth(a) <= 128 && a->size.depth % 8 == 0 &&
-                a->size.value_depth % 8 == 0;
-    for (int i = Q; i < ARRAY_COUNT; i++)
-        if (a->arrays[i] && i != MASK && i != SINKS) fits &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
-    return fits;
+    return program_has_warpgroups(a->call.device) && a->dtype != SMELT_FLOAT32 && a->size.rows > FEW_ROWS &&
+           most_depth(a) <= 128 && is_aligned(a);
+}
+
+static struct tune_job job_of(const struct attention *a) {
+    return (struct tune_job){"attention",
+                             a->call.device,
+                             a->dtype,
+                             {(int64_t)a->batches * a->size.heads, a->size.rows, a->size.keys, most_depth(a)},
+                             4};
+}
+
+/* Threadgroups that SPLIT would run without parts. */
+static int64_t split_groups(const struct attention *a) {
+    int lines = a->size.heads / a->size.key_heads * a->size.rows;
+    return (int64_t)round_up(lines, SPLIT_ROWS) / SPLIT_ROWS * a->size.key_heads * a->batches;
+}
+
+/* Whether the keys of few rows are shared out, and into how many parts: what was tuned, else on GPUs so many
+ * that every multiprocessor has work. */
+static bool choose_parts(struct attention *a) {
+    struct tune_job job = job_of(a);
+    int64_t tuned[SETTING_NUMBERS] = {0}, groups = split_groups(a), parts;
+    if (tune_setting(&job, tuned) && tuned[2] > 0)
+        parts = tuned[2];
+    else if (program_is_host(a->call.device) || a->size.rows > FEW_ROWS)
+        return false;
+    else
+        parts = (SPLIT_GROUPS + groups - 1) / groups;
+    int64_t most = (a->size.keys + SPLIT_LEAST_KEYS - 1) / SPLIT_LEAST_KEYS;
+    if (tuned[2] <= 0 && parts > most) parts = most;
+    if (parts > a->size.keys) parts = a->size.keys;
+    a->size.part_keys = (int)((a->size.keys + parts - 1) / parts);
+    a->size.parts = (a->size.keys + a->size.part_keys - 1) / a->size.part_keys;
+    return true;
 }
 
 /* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger
@@ -230,13 +278,11 @@ static bool is_by_warpgroups(const struct attention *a) {
 static void choose_tile(const struct attention *a, enum kernel kernel, int *rows, int *keys) {
     int depth = most_depth(a);
     bool few = a->size.rows <= FEW_ROWS;
-    struct tune_job job = {"attention",
-                           a->call.device,
-                           a->dtype,
-                           {(int64_t)a->batches * a->size.heads, a->size.rows, a->size.keys, depth},
-                           4};
+    struct tune_job job = job_of(a);
     int64_t tuned[SETTING_NUMBERS];
-    if (is_warpgroups(kernel)) {
+    if (kernel == SPLIT || kernel == JOIN) {
+        *rows = SPLIT_ROWS, *keys = 16;
+    } else if (is_warpgroups(kernel)) {
         *rows = kernel == BY_WARPGROUPS || depth <= 64 ? 128 : 64, *keys = 128;
     } else if (kernel == FORWARD && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
@@ -254,22 +300,28 @@ static void write_kernels(struct text *text, const void *context) {
     const struct program_key *key = context;
     static const char *const names[] = {"DEPTH", "ROWS", "KEYS"};
     text_addf(text, "#define ATTENTION_TYPE %s\n", program_type((smelt_dtype)key->dtypes[0]));
-    for (int i = 0; i < 3; i++) text_addf(text, "#define ATTENTION_%s %d\n", names[i], 16 * key->operands[i]);
+    bool split = key->operation == SPLIT || key->operation == JOIN;
+    for (int i = 0; i < 3; i++)
+        text_addf(text, "#define ATTENTION_%s %d\n", names[i], (split && i == 1 ? 1 : 16) * key->operands[i]);
     text_addf(text, "#define ATTENTION_MASK %d\n#define ATTENTION_SINKS %d\n", key->operands[3],
               key->operands[4]);
+    if (split) text_addf(text, "#define ATTENTION_WIDE %d\n", key->operands[5]);
     text_add(text, kernel_text_attention_parts);
     text_add(text, kernels[key->operation].text);
 }
 
 static smelt_status find_kernel(const struct attention *a, enum kernel kernel, int rows, int keys,
                                 smelt_function **function) {
-    int depth = round_up(most_depth(a), is_warpgroups(kernel) ? 64 : 16);
+    bool split = kernel == SPLIT || kernel == JOIN;
+    int depth = round_up(most_depth(a), is_warpgroups(kernel) || split ? 64 : 16);
+    if (split && depth > 128) depth = 256; /* lanes hold equal parts of it */
     struct program_key key = {
         .family = PROGRAM_ATTENTION, .operation = kernel, .dtypes = {(uint8_t)a->dtype}};
     key.operands[0] = (uint8_t)(depth / 16);
-    key.operands[1] = (uint8_t)(rows / 16), key.operands[2] = (uint8_t)(keys / 16);
+    key.operands[1] = (uint8_t)(split ? rows : rows / 16), key.operands[2] = (uint8_t)(keys / 16);
     key.operands[3] = (uint8_t)(has_mask(kernel) ? a->mask : MASK_NONE);
     key.operands[4] = is_forward(kernel) && a->arrays[SINKS];
+    key.operands[5] = kernel == SPLIT && is_aligned(a);
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
@@ -283,6 +335,11 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
     if (kernel == BY_WARPGROUPS) groups[0] *= heads, groups[1] = groups[2] = 1;
     if (kernel == DOTS) groups[0] = a->arrays[SUMS]->size, groups[1] = groups[2] = 1;
     if (kernel == BY_KV) groups[0] = key_blocks, groups[1] = a->size.key_heads;
+    if (kernel == SPLIT) {
+        groups[0] = split_groups(a) / key_heads * a->size.parts, groups[1] = a->size.key_heads, threads = 128;
+    } else if (kernel == JOIN) {
+        groups[0] = heads * a->size.rows, groups[1] = groups[2] = 1, threads = 128;
+    }
     if (kernel == BY_WARPGROUPS) threads = 384;
     if (kernel > BY_WARPGROUPS) {
         threads = 256;
@@ -328,8 +385,29 @@ static smelt_status fill(const struct attention *a, smelt_array *array, double v
     return array->size ? array_fill_on(array, a->apply.stream, value) : SMELT_OK;
 }
 
+/* By parts of the keys, which are added afterwards. */
+static smelt_status attend_by_parts(struct attention *a, smelt_array *out, smelt_array *sums) {
+    smelt_array *values = NULL, *states = NULL, **x = a->arrays;
+    int64_t lines = sums->size;
+    if (a->size.parts == 1)
+        return run(a, SPLIT, (smelt_array *[KERNEL_ARRAYS]){x[Q], x[K], x[V], out, NULL, sums, sums, sums});
+    smelt_shape shape = {.ndim = 2, .size = {lines, (int64_t)a->size.parts * a->size.value_depth}};
+    smelt_status status = create(a, &shape, SMELT_FLOAT32, &values);
+    shape.size[1] = (int64_t)a->size.parts * 2;
+    if (status == SMELT_OK) status = create(a, &shape, SMELT_FLOAT32, &states);
+    if (status == SMELT_OK)
+        status =
+            run(a, SPLIT, (smelt_array *[KERNEL_ARRAYS]){x[Q], x[K], x[V], out, NULL, sums, values, states});
+    if (status == SMELT_OK)
+        status = run(a, JOIN, (smelt_array *[KERNEL_ARRAYS]){values, states, NULL, out, NULL, sums});
+    smelt_array_release(values);
+    smelt_array_release(states);
+    return status;
+}
+
 static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *sums) {
     if (!out->size) return fill(a, sums, -INFINITY);
+    if (a->size.keys && choose_parts(a)) return attend_by_parts(a, out, sums);
     if (a->size.keys)
         return run(a, is_by_warpgroups(a) ? BY_WARPGROUPS : FORWARD,
                    (smelt_array *[KERNEL_ARRAYS]){a->arrays[Q], a->arrays[K], a->arrays[V], out, NULL, sums});

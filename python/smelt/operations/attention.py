@@ -53,12 +53,12 @@ def scaled_dot_product_attention(q: Array, k: Array, v: Array, *, scale: float, 
         return _composed(q, k, v, mask, sinks, float(scale), causal)
     if mask is not None:
         mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
-        mask = mask if mask.dtype == bool_ else mask.astype(float32)
+        mask = mask if mask.dtype in (bool_, q.dtype) else mask.astype(float32)
     return _fused(q, k, v, mask, None if sinks is None else sinks.astype(float32), float(scale), causal)
 
 
 def _fused(q: array, k: array, v: array, mask: array | None, sinks: array | None, scale: float, causal: bool) -> array:
-    """By the kernels. mask: 4 dimensions, bools or float32; sinks: float32."""
+    """By the kernels. mask: 4 dimensions, bools, float32 or q's dtype; sinks: float32."""
     arrays = [a for a in (q, k, v, mask, sinks) if a is not None]
     if any(a.device == "graph" for a in arrays):
         return apply("attention", tuple(arrays), numbers=(scale,), starts=(int(causal), int(mask is not None)))

@@ -21,7 +21,7 @@ _MOST_DEPTH = 256  # of the kernel
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, scale: float, causal: bool,
               derive_mask: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """The result, and the logarithm of each row's sum of exponentials, which its gradients need. mask: None, or four
-    dimensions of bool or float32. derive_mask: its gradient may be asked for."""
+    dimensions of bool, float32 or q's dtype. derive_mask: its gradient may be asked for."""
     made = _attention(*_arrays(q, k, v, mask), None, scale, causal)
     return torch.from_dlpack(made[0]), torch.from_dlpack(made[1])
 
@@ -53,7 +53,7 @@ def _gradient_of_mask(q: Any, k: Any, v: Any, mask: Any, scale: float, out: Any,
     sums = torch.where(sums.isneginf(), 0.0, sums)
     weights = torch.exp(scale * q @ k.mT + mask - sums[..., None])
     by_scores = weights * (g @ v.mT - (g * out).sum(-1, keepdim=True))
-    return by_scores.sum_to_size(mask.shape)
+    return by_scores.sum_to_size(mask.shape).to(mask.dtype)
 
 
 def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, scale: float | None = None,
@@ -70,7 +70,7 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     derive_mask = False
     if mask is not None:
         if mask.dtype != torch.bool:
-            mask = mask.float()
+            mask = mask if mask.dtype == q.dtype else mask.float()
             derive_mask = mask.requires_grad
         mask = mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
     return attention(q, k, v, mask, q.shape[3]**-0.5 if scale is None else float(scale), causal, derive_mask)[0]

@@ -1,0 +1,152 @@
+/* Attention against sums in double precision: heads that share keys, masks of each dtype, sinks, rows that
+ * see few keys or none, sizes that no tile divides. With the keys in one piece and shared out into parts.
+ * Memory that a result is allocated in holds large numbers before. */
+#include "graph.h"
+
+#include "smelt/ops.h"
+#include "tune/setting.h"
+
+#include <malloc.h>
+#include <math.h>
+
+#define SHAPE4(a, b, c, d) ((smelt_shape){.ndim = 4, .size = {a, b, c, d}})
+
+struct job {
+    smelt_dtype dtype;
+    int64_t batches, heads, key_heads, rows, keys, depth, value_depth;
+    bool causal, sinks;
+    smelt_dtype mask; /* SMELT_NO_DTYPE: none */
+    int64_t parts;    /* 0: the operation chooses */
+};
+
+static smelt_array *array_of(smelt_dtype dtype, smelt_shape shape, double low, double high) {
+    smelt_array *array;
+    OK(smelt_array_create(dtype, shape, &array));
+    fill_random(array, low, high);
+    return array;
+}
+
+/* The score of a row and a key; -INFINITY where it does not see it. */
+static double score_of(const struct job *job, const smelt_attention_desc *desc, int64_t batch, int64_t head,
+                       int64_t row, int64_t key) {
+    int64_t key_head = batch * job->key_heads + head / (job->heads / job->key_heads);
+    int64_t line = (batch * job->heads + head) * job->rows + row;
+    double sum = 0;
+    if (job->causal && key > row + job->keys - job->rows) return -INFINITY;
+    for (int64_t d = 0; d < job->depth; d++)
+        sum += element_at(desc->q, line * job->depth + d) *
+               element_at(desc->k, (key_head * job->keys + key) * job->depth + d);
+    if (!desc->mask) return sum * desc->scale;
+    double mask =
+        element_at(desc->mask, (head * job->rows + row) * job->keys + key); /* alike in all batches */
+    return job->mask != SMELT_BOOL ? sum * desc->scale + mask : mask != 0 ? sum * desc->scale : -INFINITY;
+}
+
+static void check_row(const struct job *job, const smelt_attention_desc *desc, const smelt_array *out,
+                      const smelt_array *sums, int64_t batch, int64_t head, int64_t row) {
+    int64_t key_head = batch * job->key_heads + head / (job->heads / job->key_heads);
+    int64_t line = (batch * job->heads + head) * job->rows + row;
+    double rounding = job->dtype == SMELT_FLOAT16 ? 0x1p-11 : job->dtype == SMELT_BFLOAT16 ? 0x1p-8 : 0x1p-24;
+    double *weights = calloc((size_t)job->keys, sizeof *weights), sum = 0, top = -INFINITY;
+    if (desc->sinks) top = element_at(desc->sinks, head);
+    for (int64_t key = 0; key < job->keys; key++)
+        top = fmax(top, weights[key] = score_of(job, desc, batch, head, row, key));
+    if (desc->sinks) sum = exp(element_at(desc->sinks, head) - top);
+    for (int64_t key = 0; key < job->keys; key++)
+        sum += weights[key] = top == -INFINITY ? 0 : exp(weights[key] - top);
+    double log_sum = top + log(sum), log_made = element_at(sums, line);
+    if (log_sum != log_made && !(fabs(log_sum - log_made) <= 1e-4))
+        FAIL_TEST("row %lld: the sum's logarithm is %g, expected %g", (long long)line, log_made, log_sum);
+    for (int64_t d = 0; d < job->value_depth; d++) {
+        double value = 0, size = 0, made = element_at(out, line * job->value_depth + d);
+        for (int64_t key = 0; key < job->keys && sum > 0; key++) {
+            double term =
+                weights[key] / sum * element_at(desc->v, (key_head * job->keys + key) * job->value_depth + d);
+            value += term, size += fabs(term);
+        }
+        if (!(fabs(value - made) <= 2e-5 * (1 + size) + 2 * rounding * size))
+            FAIL_TEST("row %lld, column %lld: %g, expected %g", (long long)line, (long long)d, made, value);
+    }
+    free(weights);
+}
+
+static void attend(struct job job) {
+    smelt_attention_desc desc = {.scale = 0.3, .causal = job.causal, .device = test_device()};
+    smelt_array *out = NULL, *sums = NULL;
+    desc.q = array_of(job.dtype, SHAPE4(job.batches, job.heads, job.rows, job.depth), -1, 1);
+    desc.k = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.depth), -1, 1);
+    desc.v = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.value_depth), -1, 1);
+    if (job.mask) desc.mask = array_of(job.mask, SHAPE4(1, job.heads, job.rows, job.keys), -2, 2);
+    if (job.sinks) desc.sinks = array_of(SMELT_FLOAT32, ((smelt_shape){1, {job.heads}}), -1, 3);
+    if (job.parts) tune_setting_force((int64_t[SETTING_NUMBERS]){0, 0, job.parts});
+    OK(smelt_attention(&desc, &out, &sums));
+    tune_setting_force(NULL);
+    OK(test_to_host(&out));
+    OK(test_to_host(&sums));
+    for (int64_t b = 0; b < job.batches; b++)
+        for (int64_t h = 0; h < job.heads; h++)
+            for (int64_t r = 0; r < job.rows; r++) check_row(&job, &desc, out, sums, b, h, r);
+    smelt_array *const all[] = {desc.q, desc.k, desc.v, desc.mask, desc.sinks, out, sums};
+    for (int i = 0; i < 7; i++) smelt_array_release(all[i]);
+}
+
+/* Each compiles a kernel: a few in make check, all in make check-long. */
+static void attend_each(const struct job *jobs, size_t count, size_t sample) {
+    for (size_t i = 0; i < count; i++)
+        if (in_sample(i, sample) || getenv("SMELT_TEST_DEVICE")) attend(jobs[i]);
+}
+
+static void few_rows(void **state) {
+    (void)state;
+    static const struct job jobs[] = {
+        {SMELT_FLOAT16, 1, 3, 3, 5, 130, 40, 24, .causal = true, .sinks = true},
+        {SMELT_FLOAT32, 1, 4, 1, 1, 70, 64, 64, .sinks = false},
+        {SMELT_BFLOAT16, 2, 8, 2, 1, 301, 128, 128, .sinks = false},
+        {SMELT_BFLOAT16, 2, 6, 2, 16, 65, 80, 80, .mask = SMELT_BFLOAT16},
+    };
+    attend_each(jobs, sizeof jobs / sizeof *jobs, 8);
+}
+
+static void parts(void **state) {
+    (void)state;
+    static const struct job jobs[] = {
+        {SMELT_FLOAT16, 1, 5, 1, 2, 19, 7, 13, .parts = 40, .mask = SMELT_BOOL},
+        {SMELT_FLOAT32, 1, 4, 1, 1, 70, 64, 64, .parts = 1},
+        {SMELT_FLOAT32, 2, 2, 1, 3, 37, 24, 56, .parts = 4, .mask = SMELT_FLOAT32},
+        {SMELT_FLOAT16, 1, 3, 3, 5, 130, 40, 24, .parts = 3, .causal = true, .sinks = true},
+        {SMELT_BFLOAT16, 2, 8, 2, 1, 301, 128, 128, .parts = 5, .sinks = true},
+        {SMELT_BFLOAT16, 1, 2, 2, 20, 9, 200, 256, .parts = 2, .causal = true},
+        {SMELT_FLOAT32, 1, 7, 1, 1, 33, 1, 100, .parts = 2, .sinks = true, .mask = SMELT_BOOL},
+        {SMELT_FLOAT32, 1, 2, 1, 2, 90, 256, 130, .parts = 3, .mask = SMELT_FLOAT32},
+    };
+    attend_each(jobs, sizeof jobs / sizeof *jobs, 8);
+}
+
+static void many_rows(void **state) {
+    (void)state;
+    static const struct job jobs[] = {
+        {SMELT_BFLOAT16, 1, 2, 1, 130, 140, 80, 80, .mask = SMELT_BFLOAT16, .sinks = true},
+        {SMELT_FLOAT32, 1, 4, 2, 67, 70, 64, 64, .causal = true},
+        {SMELT_FLOAT16, 1, 2, 1, 40, 200, 128, 64, .mask = SMELT_FLOAT32},
+    };
+    attend_each(jobs, sizeof jobs / sizeof *jobs, 8);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    smelt_array *x = array_of(SMELT_FLOAT16, SHAPE4(1, 2, 3, 8), -1, 1), *out = NULL,
+                *mask = array_of(SMELT_BFLOAT16, SHAPE4(1, 2, 3, 3), -1, 1);
+    smelt_attention_desc desc = {.q = x, .k = x, .v = x, .mask = mask, .scale = 1};
+    assert_int_equal(smelt_attention(&desc, &out, NULL), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_string_equal(smelt_error(),
+                        "attention: mask has dtype bfloat16; expected bool, float32 or float16");
+    smelt_array_release(x), smelt_array_release(mask);
+}
+
+int main(void) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
+    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows), cmocka_unit_test(parts),
+                                       cmocka_unit_test(many_rows), cmocka_unit_test(refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
