@@ -337,10 +337,13 @@ typedef struct smelt_attention_desc {
                            or the dtype of q, added to the scores */
     smelt_array *sinks; /* NULL; or float32 (heads): a score that takes its part of the sum, and no value */
     double scale;
-    bool causal;          /* row i sees the keys up to i + keys - rows */
-    const char *device;   /* NULL: where the inputs are */
-    smelt_stream *stream; /* of the device; NULL: its default */
-    uint64_t reserved[8];
+    bool causal;                            /* row i sees the keys up to i + keys - rows */
+    const char *device;                     /* NULL: where the inputs are */
+    smelt_stream *stream;                   /* of the device; NULL: its default */
+    smelt_array *bias_lines, *bias_columns; /* NULL; or, in place of a mask, of q's dtype: (batches, heads,
+                           rows, L) and (batches, heads, rows, W), where keys are L lines of W columns. Those
+                           of a key's line and column are added to its scores. Without derivatives */
+    uint64_t reserved[6];
 } smelt_attention_desc;
 
 /* *out: (batches, heads, rows, D_v) of the inputs' dtype; 0 in rows that see no key. *logsumexp, unless NULL:

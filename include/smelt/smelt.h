@@ -578,6 +578,10 @@ SMELT_API smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_ru
 SMELT_API smelt_launch *smelt_launch_retain(smelt_launch *launch);
 SMELT_API void smelt_launch_release(smelt_launch *launch);
 
+/* Releases the prepared inputs, of which only dtypes and shapes stay: from now on each run gives its inputs.
+ * No other thread may use the launch meanwhile. OUT_OF_MEMORY: it is as it was. */
+SMELT_API smelt_status smelt_launch_forget(smelt_launch *launch);
+
 /* Changes to the prepared launch for one run. */
 typedef struct smelt_launch_desc {
     /* As many as the kernel names, with the prepared dtypes and shapes; NULL: the prepared inputs. */

@@ -14,7 +14,7 @@ kernel void smelt_attention(device const T *q [[buffer(0)]], device const T *k [
     const int first = group.x * ROWS;
     const long head = (long)group.z * size.heads + group.y;
     const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
-    device const mask_type *head_mask = MASK_OF(group.z, group.y);
+    const head_mask own_mask = MASK_OF(group.z, group.y);
     auto queries = rows_of(q + head * size.rows * size.depth, size.depth, size.rows);
     auto keys = rows_of(k + key_head * size.keys * size.depth, size.depth, size.keys);
     auto values = rows_of(v + key_head * size.keys * size.value_depth, size.value_depth, size.keys);
@@ -48,7 +48,7 @@ kernel void smelt_attention(device const T *q [[buffer(0)]], device const T *k [
         } else {
             for (ushort i = 0; i < scores.get_capacity(); i++) {
                 auto at = scores.get_multidimensional_index(i);
-                scores[i] = masked(scores[i], first + at[1], key + at[0], size, head_mask);
+                scores[i] = masked(scores[i], first + at[1], key + at[0], size, own_mask);
             }
         }
         reduce_rows(scores, block_top, reduction_operation::max, -INFINITY);
@@ -104,7 +104,7 @@ kernel void smelt_attention_vjp_q(device const T *q [[buffer(0)]], device const 
     const int first = group.x * ROWS;
     const long head = (long)group.z * size.heads + group.y;
     const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
-    device const mask_type *head_mask = MASK_OF(group.z, group.y);
+    const head_mask own_mask = MASK_OF(group.z, group.y);
     auto own_queries = rows_of(q + head * size.rows * size.depth, size.depth, size.rows).slice(0, first);
     auto own_g = rows_of(g + head * size.rows * size.value_depth, size.value_depth, size.rows).slice(0, first);
     auto keys = rows_of(k + key_head * size.keys * size.depth, size.depth, size.keys);
@@ -135,7 +135,7 @@ kernel void smelt_attention_vjp_q(device const T *q [[buffer(0)]], device const 
         const bool all = sees_all(first, ROWS, key, KEYS, size);
         for (ushort i = 0; i < scores.get_capacity(); i++) {
             auto at = scores.get_multidimensional_index(i);
-            const float value = all ? scores[i] * size.scale : masked(scores[i], first + at[1], key + at[0], size, head_mask);
+            const float value = all ? scores[i] * size.scale : masked(scores[i], first + at[1], key + at[0], size, own_mask);
             const float sum = *row_sums.map_iterator(scores.get_iterator(i));
             const float weight = value == -INFINITY ? 0.0f : exp(value - sum);
             by_scores[i] = (T)(weight * (by_weights[i] - *row_dots.map_iterator(scores.get_iterator(i))));
@@ -178,7 +178,7 @@ kernel void smelt_attention_vjp_kv(device const T *q [[buffer(0)]], device const
     const int begin = size.causal ? max(0, first - past) / ROWS * ROWS : 0;
     for (int h = group.y * together; h < ((int)group.y + 1) * together; h++) {
         const long head = (long)group.z * size.heads + h;
-        device const mask_type *head_mask = MASK_OF(group.z, h);
+        const head_mask own_mask = MASK_OF(group.z, h);
         auto queries = rows_of(q + head * size.rows * size.depth, size.depth, size.rows);
         auto all_g = rows_of(g + head * size.rows * size.value_depth, size.value_depth, size.rows);
         for (int row = begin; row < size.rows; row += ROWS) {
@@ -194,7 +194,7 @@ kernel void smelt_attention_vjp_kv(device const T *q [[buffer(0)]], device const
             const bool all = sees_all(row, ROWS, first, KEYS, size);
             for (ushort i = 0; i < scores.get_capacity(); i++) {
                 auto at = scores.get_multidimensional_index(i);
-                const float value = all ? scores[i] * size.scale : masked(scores[i], row + at[0], first + at[1], size, head_mask);
+                const float value = all ? scores[i] * size.scale : masked(scores[i], row + at[0], first + at[1], size, own_mask);
                 const float sum = *row_sums.map_iterator(scores.get_iterator(i));
                 const float weight = value == -INFINITY ? 0.0f : exp(value - sum);
                 weights[i] = (T)weight;

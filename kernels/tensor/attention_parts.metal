@@ -5,7 +5,8 @@
 //   ATTENTION_DEPTH   at least the sizes of a row of q, k and v: what a row lacks counts as 0
 //   ATTENTION_ROWS, ATTENTION_KEYS   of the tiles of scores
 //   ATTENTION_MASK    0: there is none; 1: bools, true where a row sees a key; 2: floats that are added to scores; 3: numbers of
-//                     ATTENTION_TYPE that are added
+//                     ATTENTION_TYPE that are added; 4: sums of two of these are added, of a key's line and of its column:
+//                     keys are lines of ATTENTION_WIDTH columns
 //   ATTENTION_SINKS   1: there is a score for each head that takes its part of the sum and has no value
 //
 // q and out: batches × heads × rows × depth (value_depth). k and v: batches × key_heads × keys × depth (value_depth), where
@@ -25,9 +26,14 @@ struct attention_size {
     int causal;                       // 1: row i sees the keys up to i + keys - rows
     long mask_first, mask_strides[4]; // of batches, heads, rows, keys; in elements
     int parts, part_keys;             // of attention_split.metal
+    int lines;                        // of keys
 };
 
-#if ATTENTION_MASK == 1
+#if ATTENTION_MASK == 4
+typedef float mask_type;
+struct head_mask { device const T *lines, *columns; }; // of a head's first row
+constant constexpr int WIDTH = ATTENTION_WIDTH;
+#elif ATTENTION_MASK == 1
 typedef bool mask_type;
 #elif ATTENTION_MASK == 3
 typedef T mask_type;
@@ -40,6 +46,18 @@ inline auto rows_of(device const T *data, int columns, int rows) {
     return tensor(const_cast<device T *>(data), dextents<int, 2>(columns, rows));
 }
 
+#if ATTENTION_MASK == 4
+inline float mask_at(head_mask mask, int row, int key, constant attention_size &size) {
+    return (float)mask.lines[(long)row * size.lines + key / WIDTH] + (float)mask.columns[(long)row * WIDTH + key % WIDTH];
+}
+#else
+typedef device const mask_type *head_mask;
+
+inline mask_type mask_at(head_mask mask, int row, int key, constant attention_size &size) {
+    return mask[row * size.mask_strides[2] + key * size.mask_strides[3]];
+}
+#endif
+
 // A score with the mask's element; `unit` of scores is 1.
 inline float with_mask(float score, mask_type mask, float unit) {
 #if ATTENTION_MASK == 1
@@ -50,12 +68,12 @@ inline float with_mask(float score, mask_type mask, float unit) {
 }
 
 // A score times the scale, with the mask: -INFINITY where the row does not see the key, or does not exist.
-inline float masked(float score, int row, int column, constant attention_size &size, device const mask_type *mask) {
+inline float masked(float score, int row, int column, constant attention_size &size, head_mask mask) {
     const bool seen = column < size.keys && row < size.rows && (!size.causal || column <= row + size.keys - size.rows);
     if (!seen) return -INFINITY;
     const float value = score * size.scale;
 #if ATTENTION_MASK
-    return with_mask(value, mask[row * size.mask_strides[2] + column * size.mask_strides[3]], 1);
+    return with_mask(value, mask_at(mask, row, column, size), 1);
 #else
     return value;
 #endif
@@ -67,7 +85,13 @@ inline bool sees_all(int first_row, int rows, int first_key, int keys, constant 
            (!size.causal || first_key + keys - 1 <= first_row + size.keys - size.rows);
 }
 
-#if ATTENTION_MASK
+#if ATTENTION_MASK == 4
+#define MASK_PARAMETER , device const T *bias_lines [[buffer(10)]], device const T *bias_columns [[buffer(12)]]
+#define MASK_OF(batch, head) bias_of_head(bias_lines, bias_columns, (long)(batch) * size.heads + (head), size)
+inline head_mask bias_of_head(device const T *lines, device const T *columns, long head, constant attention_size &size) {
+    return {lines + head * size.rows * size.lines, columns + head * size.rows * WIDTH};
+}
+#elif ATTENTION_MASK
 #define MASK_PARAMETER , device const mask_type *mask [[buffer(10)]]
 #define MASK_OF(batch, head) (mask + size.mask_first + (batch) * size.mask_strides[0] + (head) * size.mask_strides[1])
 #else

@@ -72,7 +72,8 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
     row_state states[ROWS];
     int limits[ROWS]; // how many keys the row sees, from the first on
 #if ATTENTION_MASK
-    device const mask_type *masks[ROWS];
+    head_mask masks[ROWS];
+    int mask_rows[ROWS];
 #endif
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -86,7 +87,8 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
         }
         limits[r] = size.causal ? min(size.keys, row + past + 1) : size.keys;
 #if ATTENTION_MASK
-        masks[r] = MASK_OF(group.z, head) + row * size.mask_strides[2];
+        masks[r] = MASK_OF(group.z, head);
+        mask_rows[r] = row;
 #endif
         // The sink counts once.
         const float sink = part == 0 && simdgroup == 0 && own == 0 ? SINK_OF(head) : -INFINITY;
@@ -112,7 +114,7 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
                 for (int far = 1; far < LANES; far *= 2) dot += simd_shuffle_xor(dot, far);
                 const int key = base + p * STEP + own;
 #if ATTENTION_MASK
-                dot = with_mask(dot, masks[r][min(key, end - 1) * size.mask_strides[3]], log2_e);
+                dot = with_mask(dot, mask_at(masks[r], mask_rows[r], min(key, end - 1), size), log2_e);
 #endif
                 scores[p][r] = key < end && key < limits[r] ? dot : -INFINITY;
             }

@@ -134,7 +134,7 @@ struct pairs_of_thread {
 
 // Scores become weights. Those of rows that do not exist become 0 by their notes.
 inline void weigh(thread float (&scores)[ROWS / 2], threadgroup const float4 *notes, pairs_of_thread at,
-                  constant attention_size &size, device const mask_type *mask) {
+                  constant attention_size &size, head_mask mask) {
     if (!at.all) {
         const float factor = size.scale * log2_e;
 #pragma unroll

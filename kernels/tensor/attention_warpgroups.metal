@@ -16,6 +16,10 @@ constant constexpr uint keys_at = tile, values_at = keys_at + stages * tile, bar
 // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
 constant constexpr uint needed = barriers_at + 8 * 4 * stages + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
 constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
+#if ATTENTION_MASK == 4
+// Where blocks of keys are whole lines, a thread has the same columns in each block, in pairs: how many. Else 0.
+constant constexpr int PERIOD = KEYS % WIDTH == 0 && WIDTH >= 8 ? WIDTH / 8 : 0;
+#endif
 
 using mpp::tensor_ops::__tensor_ops_detail::matrix_at;
 
@@ -86,34 +90,71 @@ inline void exponentials(thread float (&scores)[64], float factor, thread softma
     }
 }
 
-// A thread's two rows: the number of keys that each sees, the first of them, and where the mask's first row lies.
+// A thread's two rows: the number of keys that each sees, the first of them, and the mask.
 struct rows_of_thread {
     int first, limit[2];
-    device const mask_type *mask;
-    long mask_row, mask_key;
+    head_mask mask;
     float scale;
+#if ATTENTION_MASK == 4
+    device const T *lines[2], *columns[2];
+    vec<T, 2> near[2][PERIOD + !PERIOD];
+#endif
 };
 
+// Softmax of a block of scores, of which the thread has those from `key` on. all: every row sees all of its keys. Without a mask
+// and with a positive scale, a score's product with the scale is as large as the score among others.
+#if ATTENTION_MASK == 4
+inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread const rows_of_thread &rows,
+                    thread softmax_state &state) {
+#pragma unroll
+    for (int i = 0; i < 64; i += 2) {
+        const int half = i / 2 % 2, at = key + i / 4 * 8;
+        vec<T, 2> columns;
+        float lines[2];
+        if (PERIOD) {
+            columns = rows.near[half][i / 4 % (PERIOD + !PERIOD)];
+            lines[0] = lines[1] = (float)rows.lines[half][min(key / WIDTH + i / 4 * 8 / WIDTH, size.lines - 1)];
+        } else if (WIDTH % 2 == 0) {
+            const int own = min(at, size.keys - 2);
+            columns = *(device const vec<T, 2> *)(rows.columns[half] + own % WIDTH);
+            lines[0] = lines[1] = (float)rows.lines[half][own / WIDTH];
+        } else {
+            const int own = min(at, size.keys - 1), next = min(at + 1, size.keys - 1);
+            columns = vec<T, 2>(rows.columns[half][own % WIDTH], rows.columns[half][next % WIDTH]);
+            lines[0] = (float)rows.lines[half][own / WIDTH], lines[1] = (float)rows.lines[half][next / WIDTH];
+        }
+        scores[i] = fma(scores[i], rows.scale, lines[0] + (float)columns.x);
+        scores[i + 1] = fma(scores[i + 1], rows.scale, lines[1] + (float)columns.y);
+    }
+    if (!all) {
+#pragma unroll
+        for (int i = 0; i < 64; i++)
+            if (key + i / 4 * 8 + i % 2 >= rows.limit[i / 2 % 2]) scores[i] = -INFINITY;
+    }
+    exponentials(scores, log2_e, state);
+}
+#else
 // The score of a key times scale and log2(e), with the mask: -INFINITY where the row does not see the key.
-inline float visible(float score, int half, int key, thread const rows_of_thread &rows) {
+inline float visible(float score, int half, int key, constant attention_size &size, thread const rows_of_thread &rows) {
     if (key >= rows.limit[half]) return -INFINITY;
     const float value = score * rows.scale;
 #if ATTENTION_MASK
-    return with_mask(value, rows.mask[(rows.first + half * 8) * rows.mask_row + key * rows.mask_key], 1) * log2_e;
+    return with_mask(value, mask_at(rows.mask, rows.first + half * 8, key, size), 1) * log2_e;
 #else
     return value * log2_e;
 #endif
 }
 
-// Softmax of a block of scores, of which the thread has those from `key` on. all: every row sees all of its keys, and the scale
-// is positive.
-inline void softmax(thread float (&scores)[64], bool all, int key, thread const rows_of_thread &rows, thread softmax_state &state) {
+inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread const rows_of_thread &rows,
+                    thread softmax_state &state) {
+    all &= !ATTENTION_MASK && size.scale > 0;
     if (!all) {
 #pragma unroll
-        for (int i = 0; i < 64; i++) scores[i] = visible(scores[i], i / 2 % 2, key + i / 4 * 8 + i % 2, rows);
+        for (int i = 0; i < 64; i++) scores[i] = visible(scores[i], i / 2 % 2, key + i / 4 * 8 + i % 2, size, rows);
     }
     exponentials(scores, all ? rows.scale * log2_e : 1.0f, state);
 }
+#endif
 
 kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
                                        device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
@@ -127,7 +168,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     const int first = __smelt_ptx_broadcast((row_blocks - 1 - group % row_blocks) * ROWS);
     const uint batch = head / size.heads, head_of_batch = head % size.heads;
     const long key_head = (long)batch * size.key_heads + head_of_batch / (size.heads / size.key_heads);
-    device const mask_type *head_mask = MASK_OF(batch, head_of_batch);
+    const head_mask own_mask = MASK_OF(batch, head_of_batch);
     const int past = size.keys - size.rows; // keys before the first row's own
     const int end = size.causal ? min(size.keys, first + ROWS + past) : size.keys, blocks = max(0, end + KEYS - 1) / KEYS;
     const uint memory = __smelt_ptx_shared_address(__smelt_staging(memory_bytes)), barriers = memory + barriers_at;
@@ -189,13 +230,18 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     const uint queries = memory + own * 64 * 128;
     float scores[64], sums[D / 2];
     uint weights[32];
-    rows_of_thread rows = {.first = row, .mask = head_mask, .mask_row = size.mask_strides[2], .mask_key = size.mask_strides[3], .scale = size.scale};
+    rows_of_thread rows = {.first = row, .mask = own_mask, .scale = size.scale};
     softmax_state state;
     const float sink = SINK_OF(head_of_batch);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int at = row + i * 8;
         rows.limit[i] = at >= size.rows ? 0 : size.causal ? min(size.keys, at + past + 1) : size.keys;
+#if ATTENTION_MASK == 4
+        rows.lines[i] = own_mask.lines + (long)min(at, size.rows - 1) * size.lines;
+        rows.columns[i] = own_mask.columns + (long)min(at, size.rows - 1) * WIDTH;
+        for (int j = 0; j < PERIOD; j++) rows.near[i][j] = *(device const vec<T, 2> *)(rows.columns[i] + j * 8 + column);
+#endif
         state.top[i] = sink * log2_e;
         state.sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
     }
@@ -203,14 +249,12 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
 #pragma unroll
         for (int i = 0; i < D / 2; i++) sums[i] = 0;
     } else {
-        // A product needs a positive factor to be as large as its score.
-        const bool plain = !ATTENTION_MASK && size.scale > 0;
         const int seen = size.causal ? min(size.keys, own_first + past + 1) : size.keys; // keys that all own rows see
         __smelt_ptx_barrier_wait(keys_filled, 0);
         begin_scores(queries, memory + keys_at, scores);
         __smelt_ptx_wgmma_finish(scores, 64, 0);
         __smelt_ptx_barrier_arrive(keys_empty, signals);
-        softmax(scores, plain && KEYS <= seen, column, rows, state);
+        softmax(scores, KEYS <= seen, column, size, rows, state);
         round_weights(scores, weights);
         uint stage = 1 % stages, parity = 0, before = 0, parity_before = 0;
         if (blocks > 1) __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
@@ -221,7 +265,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             __smelt_ptx_wgmma_finish(scores, 64, 1);
             __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
             const int key = block * KEYS;
-            softmax(scores, plain && key + KEYS <= seen, key + column, rows, state);
+            softmax(scores, key + KEYS <= seen, key + column, size, rows, state);
             const uint done = before;
             before = stage, parity_before = parity;
             if (block + 1 < blocks && ++stage == stages) stage = 0, parity ^= 1;

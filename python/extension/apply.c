@@ -118,9 +118,11 @@ static bool set_flag(bool *flag, PyObject *value) {
     return truth >= 0;
 }
 
-/* `device`: the caller keeps the string. */
-static bool set_attribute(smelt_apply_desc *desc, const char *name, PyObject *value) {
+/* `device`: the caller keeps the string. *torch: the result is a tensor of torch, in whose current stream the
+ * work is. */
+static bool set_attribute(smelt_apply_desc *desc, bool *torch, const char *name, PyObject *value) {
     int count;
+    if (strcmp(name, "torch") == 0) return set_flag(torch, value);
     if (strcmp(name, "dtype") == 0) return dtype_of_object(value, "dtype", &desc->dtype);
     if (strcmp(name, "axes") == 0) return set_axes(desc, value);
     if (strcmp(name, "keepdims") == 0) return set_flag(&desc->keepdims, value);
@@ -144,6 +146,19 @@ static bool set_attribute(smelt_apply_desc *desc, const char *name, PyObject *va
     return false;
 }
 
+static PyObject *apply_for_torch(smelt_apply_desc *desc) {
+    smelt_array *result;
+    smelt_status status;
+    if (!desc->inputs[0] || !stream_of_kind(KIND_TORCH, smelt_array_device(desc->inputs[0]), &desc->stream)) {
+        release_inputs(desc);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS status = smelt_apply(desc, &result);
+    Py_END_ALLOW_THREADS release_inputs(desc);
+    smelt_stream_release(desc->stream);
+    return status == SMELT_OK ? array_export(result, KIND_TORCH) : raise_status(status);
+}
+
 /* apply(name, inputs, **attributes): attributes that are None count as not given. */
 static PyObject *apply(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const char *name;
@@ -157,9 +172,10 @@ static PyObject *apply(PyObject *self, PyObject *arguments, PyObject *keywords) 
         return PyErr_Format(PyExc_ValueError, "%s: %zd arrays; at most %d are allowed", name, count,
                             SMELT_MAX_ARGUMENTS - 1);
     PyObject *key, *value;
+    bool torch = false;
     while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
         const char *attribute = PyUnicode_AsUTF8AndSize(key, NULL);
-        if (!attribute || (value != Py_None && !set_attribute(&desc, attribute, value))) return NULL;
+        if (!attribute || (value != Py_None && !set_attribute(&desc, &torch, attribute, value))) return NULL;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         bool weak;
@@ -170,7 +186,7 @@ static PyObject *apply(PyObject *self, PyObject *arguments, PyObject *keywords) 
         }
         desc.weak |= (uint64_t)weak << i;
     }
-    return apply_operation(&desc);
+    return torch ? apply_for_torch(&desc) : apply_operation(&desc);
 }
 
 static PyObject *random_array(PyObject *self, PyObject *arguments) {

@@ -44,6 +44,54 @@ static PyObject *attention(PyObject *self, PyObject *arguments) {
     Py_END_ALLOW_THREADS return status == SMELT_OK ? wrap_all(made, 2) : raise_status(status);
 }
 
+/* The first error is enough: arguments are named by their place. */
+static bool import_all(PyObject *const *objects, smelt_array **arrays, enum array_kind *kind) {
+    static const char *const names[7] = {
+        "attention: q",     "attention: k",          "attention: v",           "attention: mask",
+        "attention: sinks", "attention: bias_lines", "attention: bias_columns"};
+    for (int i = 0; i < 7; i++) {
+        enum array_kind other;
+        if (i > 2 && objects[i] == Py_None) continue;
+        if (!array_import(objects[i], names[i], &arrays[i], i ? &other : kind)) return false;
+    }
+    return true;
+}
+
+/* Of arrays of any library, in whose current stream it runs: without a smelt.array for each. */
+static PyObject *attention_of(PyObject *self, PyObject *arguments) {
+    PyObject *objects[7], *result = NULL;
+    int causal, with_sums;
+    enum array_kind kind;
+    smelt_attention_desc desc = {0};
+    smelt_array *arrays[7] = {0}, *made[2] = {0};
+    smelt_status status;
+    (void)self;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOdpp:attention_of", &objects[0], &objects[1], &objects[2],
+                          &objects[3], &objects[4], &objects[5], &objects[6], &desc.scale, &causal,
+                          &with_sums))
+        return NULL;
+    if (!import_all(objects, arrays, &kind) ||
+        !stream_of_kind(kind, smelt_array_device(arrays[0]), &desc.stream))
+        goto end;
+    desc.q = arrays[0], desc.k = arrays[1], desc.v = arrays[2], desc.mask = arrays[3], desc.sinks = arrays[4];
+    desc.bias_lines = arrays[5], desc.bias_columns = arrays[6];
+    desc.causal = causal;
+    Py_BEGIN_ALLOW_THREADS status = smelt_attention(&desc, &made[0], with_sums ? &made[1] : NULL);
+    Py_END_ALLOW_THREADS if (status != SMELT_OK) {
+        raise_status(status);
+        goto end;
+    }
+    PyObject *out = array_export(made[0], kind), *sums = with_sums ? array_export(made[1], kind) : NULL;
+    if (with_sums && out && sums) result = PyTuple_Pack(2, out, sums);
+    if (!with_sums) result = Py_XNewRef(out);
+    Py_XDECREF(out);
+    Py_XDECREF(sums);
+end:
+    smelt_stream_release(desc.stream);
+    for (int i = 0; i < 7; i++) smelt_array_release(arrays[i]);
+    return result;
+}
+
 static PyObject *attention_vjp(PyObject *self, PyObject *arguments) {
     PyObject *objects[5], *more[3];
     double scale;
@@ -67,6 +115,10 @@ static PyMethodDef functions[] = {
     {"attention", attention, METH_VARARGS,
      "attention(q, k, v, mask, sinks, scale, causal, /)\n--\n\nThe result and the logarithms of its rows' "
      "sums: smelt_attention. mask and sinks may be None."},
+    {"attention_of", attention_of, METH_VARARGS,
+     "attention_of(q, k, v, mask, sinks, bias_lines, bias_columns, scale, causal, with_sums, /)\n--\n\nThe "
+     "result, of the library of "
+     "q; with_sums: a pair of it and the logarithms."},
     {"attention_vjp", attention_vjp, METH_VARARGS,
      "attention_vjp(q, k, v, mask, sinks, scale, causal, out, logsumexp, cotangent, /)\n--\n\nThe gradients "
      "by "

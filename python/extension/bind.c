@@ -222,11 +222,24 @@ static PyObject *repr(PyObject *self) {
         (long long)t[0], (long long)t[1], (long long)t[2]);
 }
 
+static PyObject *forget(PyObject *self, PyObject *unused) {
+    (void)unused;
+    smelt_status status = smelt_launch_forget(((struct bound *)self)->launch);
+    if (status != SMELT_OK) return raise_status(status);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"_forget", forget, METH_NOARGS,
+     "_forget($self)\n--\n\nReleases the inputs: each call takes others from now on."},
+    {0}};
+
 static PyGetSetDef getters[] = {{"kernel", get_kernel, NULL, "The kernel that is bound.", NULL}, {0}};
 
 static PyType_Slot slots[] = {
     {Py_tp_dealloc, dealloc},
     {Py_tp_call, call_bound},
+    {Py_tp_methods, methods},
     {Py_tp_getset, getters},
     {Py_tp_repr, repr},
     {Py_tp_doc,

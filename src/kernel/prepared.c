@@ -1,4 +1,5 @@
 /* Launches that are checked and compiled once and run many times. */
+#include "array/symbolic.h"
 #include "base/interrupt.h"
 #include "base/reserved.h"
 #include "kernel/kernel.h"
@@ -16,6 +17,7 @@ struct smelt_launch {
     struct variant *variant;
     struct bound_request request;      /* over `desc` */
     struct launch launch;              /* of `desc`'s inputs */
+    bool forgot;                       /* each run gives its inputs */
     bool in_place;                     /* the inputs are bound as they are: `bound` has them … */
     struct bound bound;                /* … and the outputs of `desc.into`; */
     struct launch_arguments arguments; /* they are stated here */
@@ -123,6 +125,32 @@ smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_run_desc *de
     return status;
 }
 
+smelt_status smelt_launch_forget(smelt_launch *launch) {
+    smelt_array *left[SMELT_MAX_ARGUMENTS];
+    if (!launch) return fail(SMELT_ERROR_INVALID_ARGUMENT, "launch forget: launch is NULL");
+    int count = launch->kernel->input_count, made = 0;
+    smelt_status status = SMELT_OK;
+    for (; made < count; made++) {
+        const smelt_array *input = launch->desc.inputs[made];
+        status = array_symbolic(input->dtype, &input->shape, NULL, NULL, &left[made]);
+        if (status != SMELT_OK) break;
+    }
+    for (int i = 0; i < made; i++) {
+        if (status == SMELT_OK) {
+            smelt_array_release(launch->desc.inputs[i]);
+            launch->desc.inputs[i] = left[i];
+        } else {
+            smelt_array_release(left[i]);
+        }
+    }
+    if (status != SMELT_OK) return status;
+    for (int i = 0; launch->in_place && i < launch->bound.input_count; i++)
+        smelt_array_release(launch->bound.inputs[i]);
+    launch->in_place = false;
+    launch->forgot = true;
+    return SMELT_OK;
+}
+
 /* ---- Running. */
 
 /* The buffers of the prepared inputs, with these outputs. */
@@ -223,6 +251,10 @@ smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *des
                         "kernel '%s': output '%s' has no destination: outputs is NULL and no array is given "
                         "to write into",
                         launch->kernel->desc.name, launch->kernel->desc.outputs[i]);
+    if (launch->forgot && !desc->inputs)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': no inputs are given; expected some, as the launch has forgotten its own",
+                    launch->kernel->desc.name);
     if (desc->info) *desc->info = (smelt_run_info){0};
     if (desc->stream) TRY(stream_check(launch->kernel->desc.name, launch->request.device, desc->stream));
     smelt_interrupt *outer = interrupt_begin_call(desc->interrupt ? desc->interrupt : launch->desc.interrupt);

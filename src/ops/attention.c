@@ -25,14 +25,15 @@ struct attention_size {
     int causal;
     int64_t mask_first, mask_strides[4];
     int parts, part_keys;
+    int lines;
 };
 
-enum mask_kind { MASK_NONE, MASK_BOOLS, MASK_FLOATS, MASK_SAME };
+enum mask_kind { MASK_NONE, MASK_BOOLS, MASK_FLOATS, MASK_SAME, MASK_SUMS };
 
 /* The arrays of a call, all but the results. `own` holds what was copied or retained. */
-enum array_name { Q, K, V, MASK, SINKS, OUT, SUMS, G, ARRAY_COUNT };
-static const char *const array_names[ARRAY_COUNT] = {"q",     "k",   "v",         "mask",
-                                                     "sinks", "out", "logsumexp", "cotangent"};
+enum array_name { Q, K, V, MASK, SINKS, LINES, COLUMNS, OUT, SUMS, G, ARRAY_COUNT };
+static const char *const array_names[ARRAY_COUNT] = {
+    "q", "k", "v", "mask", "sinks", "bias_lines", "bias_columns", "out", "logsumexp", "cotangent"};
 
 struct attention {
     struct call call;
@@ -117,10 +118,38 @@ static smelt_status check_mask(struct attention *a) {
     return SMELT_OK;
 }
 
+/* Keys as lines of columns. */
+static smelt_status check_bias(struct attention *a) {
+    const smelt_array *lines = a->arrays[LINES], *columns = a->arrays[COLUMNS];
+    if (!lines && !columns) return SMELT_OK;
+    if (!lines || !columns || a->arrays[MASK])
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "attention: bias_lines is %s, bias_columns %s and mask %s; expected both or none, and no "
+                    "mask with them",
+                    lines ? "an array" : "NULL", columns ? "an array" : "NULL",
+                    a->arrays[MASK] ? "an array" : "NULL");
+    smelt_shape shape = {.ndim = 4, .size = {a->batches, a->size.heads, a->size.rows, 0}};
+    for (int i = LINES; i <= COLUMNS; i++) {
+        shape.size[3] = a->arrays[i]->shape.ndim == 4 ? a->arrays[i]->shape.size[3] : a->size.keys;
+        TRY(check_shape(a, i, a->dtype, &shape));
+    }
+    int64_t line_count = lines->shape.size[3], width = columns->shape.size[3];
+    if (width > UINT16_MAX || width < 1 || line_count * width != a->size.keys)
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "attention: bias_lines has %lld lines, and bias_columns %lld columns; expected at most %d "
+            "columns, and a product of %d, the keys",
+            (long long)line_count, (long long)width, UINT16_MAX, a->size.keys);
+    a->size.lines = (int)line_count;
+    a->mask = MASK_SUMS;
+    return SMELT_OK;
+}
+
 static smelt_status check_rest(struct attention *a) {
     smelt_shape rows = {.ndim = 3, .size = {a->batches, a->size.heads, a->size.rows}}, results = rows;
     results.size[results.ndim++] = a->size.value_depth;
     TRY(check_mask(a));
+    TRY(check_bias(a));
     if (a->arrays[SINKS])
         TRY(check_shape(a, SINKS, SMELT_FLOAT32, &(smelt_shape){.ndim = 1, .size = {a->size.heads}}));
     if (a->arrays[OUT]) TRY(check_shape(a, OUT, a->dtype, &results));
@@ -155,10 +184,11 @@ static void end(struct attention *a) {
 static smelt_status begin(const smelt_attention_desc *desc, struct attention *a) {
     if (!desc) return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: desc is NULL");
     TRY(reserved_check(smelt_attention_desc, desc));
-    smelt_array *const given[] = {desc->q, desc->k, desc->v, desc->mask, desc->sinks};
+    smelt_array *const given[] = {desc->q,     desc->k,          desc->v,           desc->mask,
+                                  desc->sinks, desc->bias_lines, desc->bias_columns};
     memcpy(a->arrays, given, sizeof given);
     for (int i = 0; i < ARRAY_COUNT; i++)
-        if (!a->arrays[i] && i != MASK && i != SINKS && i <= V)
+        if (!a->arrays[i] && i <= V)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: %s is NULL", array_names[i]);
     a->size.scale = (float)desc->scale;
     a->size.causal = desc->causal;
@@ -168,7 +198,7 @@ static smelt_status begin(const smelt_attention_desc *desc, struct attention *a)
     a->call = (struct call){.desc = &a->apply, .name = "attention"};
     a->call.device = program_device(desc->device, a->arrays, V + 1);
     for (int i = 0; i < ARRAY_COUNT; i++) TRY(place(a, i));
-    for (int d = 0; d < 4 && a->mask; d++)
+    for (int d = 0; d < 4 && a->arrays[MASK]; d++)
         a->size.mask_strides[d] = a->arrays[MASK]->shape.size[d] == 1 ? 0 : a->arrays[MASK]->strides[d];
     return SMELT_OK;
 }
@@ -230,7 +260,7 @@ static bool is_aligned(const struct attention *a) {
     int64_t chunk = a->dtype == SMELT_FLOAT32 ? 4 : 8;
     bool aligned = a->size.depth % chunk == 0 && a->size.value_depth % chunk == 0;
     for (int i = Q; i < ARRAY_COUNT; i++)
-        if (a->arrays[i] && i != MASK && i != SINKS) aligned &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
+        if (a->arrays[i] && (i <= V || i >= OUT)) aligned &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
     return aligned;
 }
 
@@ -305,6 +335,7 @@ static void write_kernels(struct text *text, const void *context) {
         text_addf(text, "#define ATTENTION_%s %d\n", names[i], (split && i == 1 ? 1 : 16) * key->operands[i]);
     text_addf(text, "#define ATTENTION_MASK %d\n#define ATTENTION_SINKS %d\n", key->operands[3],
               key->operands[4]);
+    if (key->operands[3] == MASK_SUMS) text_addf(text, "#define ATTENTION_WIDTH %d\n", key->form);
     if (split) text_addf(text, "#define ATTENTION_WIDE %d\n", key->operands[5]);
     text_add(text, kernel_text_attention_parts);
     text_add(text, kernels[key->operation].text);
@@ -322,6 +353,7 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     key.operands[3] = (uint8_t)(has_mask(kernel) ? a->mask : MASK_NONE);
     key.operands[4] = is_forward(kernel) && a->arrays[SINKS];
     key.operands[5] = kernel == SPLIT && is_aligned(a);
+    if (key.operands[3] == MASK_SUMS) key.form = (uint16_t)a->arrays[COLUMNS]->shape.size[3];
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
@@ -354,7 +386,7 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
 
 #define KERNEL_ARRAYS 9
 
-/* Runs a kernel on arrays by index; the sizes are at 4, the mask at 10, the sinks at 11. */
+/* Runs a kernel on arrays by index; the sizes are at 4, the mask at 10 (and 12), the sinks at 11. */
 static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *const arrays[KERNEL_ARRAYS]) {
     int rows, keys;
     smelt_function *function;
@@ -365,7 +397,10 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *co
     choose_groups(a, kernel, rows, keys, &dispatch);
     for (int i = 0; i < KERNEL_ARRAYS; i++) dispatch.buffers[i].array = arrays[i];
     dispatch.buffers[4] = (smelt_buffer){.bytes = &a->size, .size = sizeof a->size};
-    if (a->mask && has_mask(kernel)) {
+    if (a->mask == MASK_SUMS && has_mask(kernel)) {
+        dispatch.buffers[10].array = a->arrays[LINES];
+        dispatch.buffers[12].array = a->arrays[COLUMNS];
+    } else if (a->mask && has_mask(kernel)) {
         mask = program_span(a->arrays[MASK], &a->size.mask_first);
         dispatch.buffers[10].array = &mask;
     }
@@ -502,6 +537,9 @@ smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, smelt_array *
                                  : "cotangent");
     a.arrays[OUT] = out, a.arrays[SUMS] = logsumexp, a.arrays[G] = cotangent;
     smelt_status status = begin(desc, &a);
+    if (status == SMELT_OK && a.mask == MASK_SUMS)
+        status =
+            fail(SMELT_ERROR_UNSUPPORTED, "attention: bias_lines is given for a derivative; expected a mask");
     for (int i = Q; i <= V && status == SMELT_OK; i++)
         status = create(&a, &a.arrays[i]->shape, a.dtype, &made[i]);
     if (status == SMELT_OK) status = derive(&a, made);

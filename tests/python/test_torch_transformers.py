@@ -96,12 +96,12 @@ class Counted:
 
     def __init__(self, monkeypatch):
         import smelt.torch.attention as attention
-        self.count, called = 0, attention._attention
+        self.count, called = 0, attention._attention_of
 
         def counted(*args):
             self.count += 1
             return called(*args)
-        monkeypatch.setattr(attention, "_attention", counted)
+        monkeypatch.setattr(attention, "_attention_of", counted)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -17,6 +17,7 @@ struct job {
     bool causal, sinks;
     smelt_dtype mask; /* SMELT_NO_DTYPE: none */
     int64_t parts;    /* 0: the operation chooses */
+    int64_t width;    /* of the lines of keys that have a bias; 0: there is none */
 };
 
 static smelt_array *array_of(smelt_dtype dtype, smelt_shape shape, double low, double high) {
@@ -36,6 +37,10 @@ static double score_of(const struct job *job, const smelt_attention_desc *desc, 
     for (int64_t d = 0; d < job->depth; d++)
         sum += element_at(desc->q, line * job->depth + d) *
                element_at(desc->k, (key_head * job->keys + key) * job->depth + d);
+    if (job->width)
+        return sum * desc->scale +
+               element_at(desc->bias_lines, line * (job->keys / job->width) + key / job->width) +
+               element_at(desc->bias_columns, line * job->width + key % job->width);
     if (!desc->mask) return sum * desc->scale;
     double mask =
         element_at(desc->mask, (head * job->rows + row) * job->keys + key); /* alike in all batches */
@@ -78,6 +83,11 @@ static void attend(struct job job) {
     desc.v = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.value_depth), -1, 1);
     if (job.mask) desc.mask = array_of(job.mask, SHAPE4(1, job.heads, job.rows, job.keys), -2, 2);
     if (job.sinks) desc.sinks = array_of(SMELT_FLOAT32, ((smelt_shape){1, {job.heads}}), -1, 3);
+    if (job.width) {
+        desc.bias_lines =
+            array_of(job.dtype, SHAPE4(job.batches, job.heads, job.rows, job.keys / job.width), -2, 2);
+        desc.bias_columns = array_of(job.dtype, SHAPE4(job.batches, job.heads, job.rows, job.width), -2, 2);
+    }
     if (job.parts) tune_setting_force((int64_t[SETTING_NUMBERS]){0, 0, job.parts});
     OK(smelt_attention(&desc, &out, &sums));
     tune_setting_force(NULL);
@@ -86,8 +96,9 @@ static void attend(struct job job) {
     for (int64_t b = 0; b < job.batches; b++)
         for (int64_t h = 0; h < job.heads; h++)
             for (int64_t r = 0; r < job.rows; r++) check_row(&job, &desc, out, sums, b, h, r);
-    smelt_array *const all[] = {desc.q, desc.k, desc.v, desc.mask, desc.sinks, out, sums};
-    for (int i = 0; i < 7; i++) smelt_array_release(all[i]);
+    smelt_array *const all[] = {
+        desc.q, desc.k, desc.v, desc.mask, desc.sinks, desc.bias_lines, desc.bias_columns, out, sums};
+    for (int i = 0; i < 9; i++) smelt_array_release(all[i]);
 }
 
 /* Each compiles a kernel: a few in make check, all in make check-long. */
@@ -132,6 +143,20 @@ static void many_rows(void **state) {
     attend_each(jobs, sizeof jobs / sizeof *jobs, 8);
 }
 
+static void lines_of_keys(void **state) {
+    (void)state;
+    static const struct job jobs[] = {
+        {SMELT_FLOAT16, 1, 2, 1, 35, 35, 24, 24, .width = 7},
+        {SMELT_BFLOAT16, 1, 2, 2, 196, 196, 80, 80, .width = 14},
+        {SMELT_BFLOAT16, 2, 2, 1, 130, 320, 80, 80, .width = 64, .causal = true},
+        {SMELT_FLOAT16, 1, 2, 2, 70, 256, 64, 64, .width = 128},
+        {SMELT_FLOAT16, 1, 2, 2, 70, 200, 64, 40, .width = 8, .sinks = true},
+        {SMELT_BFLOAT16, 1, 2, 2, 3, 90, 128, 64, .width = 9, .parts = 2},
+        {SMELT_FLOAT32, 1, 2, 1, 70, 60, 40, 40, .width = 60},
+    };
+    attend_each(jobs, sizeof jobs / sizeof *jobs, 8);
+}
+
 static void refusals(void **state) {
     (void)state;
     smelt_array *x = array_of(SMELT_FLOAT16, SHAPE4(1, 2, 3, 8), -1, 1), *out = NULL,
@@ -140,6 +165,16 @@ static void refusals(void **state) {
     assert_int_equal(smelt_attention(&desc, &out, NULL), SMELT_ERROR_INVALID_ARGUMENT);
     assert_string_equal(smelt_error(),
                         "attention: mask has dtype bfloat16; expected bool, float32 or float16");
+    desc.mask = NULL, desc.bias_lines = x;
+    assert_int_equal(smelt_attention(&desc, &out, NULL), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_string_equal(smelt_error(),
+                        "attention: bias_lines is an array, bias_columns NULL and mask NULL; expected "
+                        "both or none, and no mask with them");
+    desc.bias_columns = x;
+    assert_int_equal(smelt_attention(&desc, &out, NULL), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_string_equal(smelt_error(),
+                        "attention: bias_lines has 8 lines, and bias_columns 8 columns; expected at "
+                        "most 65535 columns, and a product of 3, the keys");
     smelt_array_release(x), smelt_array_release(mask);
 }
 
@@ -147,6 +182,7 @@ int main(void) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
     const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows), cmocka_unit_test(parts),
-                                       cmocka_unit_test(many_rows), cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(many_rows), cmocka_unit_test(lines_of_keys),
+                                       cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

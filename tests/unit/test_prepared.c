@@ -44,6 +44,10 @@ static smelt_run_desc desc_of(smelt_array *inp, smelt_array *a) {
         .output_dtypes = {SMELT_FLOAT32}};
 }
 
+static void count_release(void *context) {
+    ++*(int64_t *)context;
+}
+
 static void expect(const smelt_array *out, float first, float step) {
     const float *values = smelt_array_data(out);
     for (int i = 0; i < 100; i++)
@@ -201,11 +205,44 @@ static void preparing_checks_what_running_does(void **state) {
     smelt_kernel_release(kernel);
 }
 
+/* Inputs are released, and each run gives its own. */
+static void a_launch_forgets_its_inputs(void **state) {
+    static float values[COUNT], others[COUNT];
+    int64_t released = 0;
+    smelt_launch *launch;
+    smelt_array *inp, *other = over(others, 100, 1), *a = number(2), *out = NULL;
+    smelt_kernel *kernel = scale_kernel(false);
+    (void)state;
+    for (int i = 0; i < COUNT; i++) values[i] = 1, others[i] = (float)i;
+    assert_int_equal(smelt_array_from_memory(SMELT_FLOAT32, (smelt_shape){1, {100}}, NULL, values,
+                                             count_release, &released, &inp),
+                     SMELT_OK);
+    smelt_run_desc desc = desc_of(inp, a);
+    desc.initialise = true;
+    assert_int_equal(smelt_kernel_prepare(kernel, &desc, &launch), SMELT_OK);
+    smelt_array_release(inp);
+    assert_int_equal(released, 0);
+    assert_int_equal(smelt_launch_forget(launch), SMELT_OK);
+    assert_int_equal(released, 1);
+    refused(smelt_launch_run(launch, NULL, &out), "kernel 'scale': no inputs are given; expected some");
+    smelt_launch_desc run = {.inputs = (smelt_array *[]){other, a}};
+    assert_int_equal(smelt_launch_run(launch, &run, &out), SMELT_OK);
+    expect(out, 100, 2);
+    smelt_array_release(out);
+    run.inputs = (smelt_array *[]){a, a};
+    refused(smelt_launch_run(launch, &run, &out), "the launch was prepared for float32 of shape 100");
+    refused(smelt_launch_forget(NULL), "launch forget: launch is NULL");
+    smelt_launch_release(launch);
+    smelt_array_release(a), smelt_array_release(other);
+    smelt_kernel_release(kernel);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_writes_into_given_arrays),
         cmocka_unit_test(a_prepared_launch_runs_again_and_again),
         cmocka_unit_test(copies_are_made_anew),
+        cmocka_unit_test(a_launch_forgets_its_inputs),
         cmocka_unit_test(preparing_checks_what_running_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

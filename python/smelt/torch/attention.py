@@ -7,10 +7,11 @@ from typing import Any
 import torch
 
 import smelt
-from smelt._smelt import attention as _attention, attention_vjp as _attention_vjp
+from smelt._smelt import attention_of as _attention_of, attention_vjp as _attention_vjp
 from smelt.torch.operation import op
+from smelt.torch.plans import is_plain
 
-__all__ = ["scaled_dot_product_attention"]
+__all__ = ["attention_over_lines", "scaled_dot_product_attention"]
 
 _NAME = "smelt.torch.scaled_dot_product_attention"
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
@@ -22,8 +23,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
               derive_mask: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """The result, and the logarithm of each row's sum of exponentials, which its gradients need. mask: None, or four
     dimensions of bool, float32 or q's dtype. derive_mask: its gradient may be asked for."""
-    made = _attention(*_arrays(q, k, v, mask), None, scale, causal)
-    return torch.from_dlpack(made[0]), torch.from_dlpack(made[1])
+    return _attention_of(q, k, v, mask, None, None, None, scale, causal, True)
 
 
 @attention.fake
@@ -66,6 +66,14 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     to (B, N_q, T_q, T_kv). causal: row i sees the keys up to i + T_kv - T_q. A row that sees no key is 0.
     There are gradients by q, k, v and a mask of floats; the scores of all rows are in memory at once for the last only.
     Gradients of gradients are a RuntimeError. Raises ValueError for other shapes and dtypes."""
+    if scale is None and q.ndim:
+        scale = q.shape[-1]**-0.5
+    if is_plain((q, k, v) if mask is None else (q, k, v, mask)) and q.numel():
+        try:
+            seen = mask if mask is None or mask.ndim > 3 else mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
+            return _attention_of(q, k, v, seen, None, None, None, scale, causal, False)
+        except (TypeError, ValueError):  # What is wrong, or to be converted, is found below.
+            pass
     _check(q, k, v, mask)
     derive_mask = False
     if mask is not None:
@@ -73,7 +81,31 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
             mask = mask if mask.dtype == q.dtype else mask.float()
             derive_mask = mask.requires_grad
         mask = mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
-    return attention(q, k, v, mask, q.shape[3]**-0.5 if scale is None else float(scale), causal, derive_mask)[0]
+    return attention(q, k, v, mask, float(scale), causal, derive_mask)[0]  # type: ignore[arg-type]
+
+
+@op("smelt::attention_with_bias")
+def _with_bias(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lines: torch.Tensor, columns: torch.Tensor,
+               scale: float) -> torch.Tensor:
+    return _attention_of(q, k, v, None, None, lines, columns, scale, False, False)
+
+
+@_with_bias.fake
+def _with_bias_fake(q: Any, k: Any, v: Any, lines: Any, columns: Any, scale: Any) -> Any:
+    return q.new_empty((*q.shape[:3], v.shape[3]))
+
+
+def attention_over_lines(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lines: torch.Tensor, columns: torch.Tensor, *,
+                         scale: float) -> torch.Tensor:
+    """scaled_dot_product_attention of keys that are a picture's lines of columns, with relative positions: lines (B, N_q,
+    T_q, L) and columns (B, N_q, T_q, W), where T_kv = L W. Those of a key's line and column are added to its scores.
+
+    They are read as they are, unless a gradient is wanted: then as one mask."""
+    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v, lines, columns))
+    if not wanted and lines.dtype == q.dtype == columns.dtype:
+        return _with_bias(q, k, v, lines, columns, float(scale))
+    mask = (lines[..., :, None] + columns[..., None, :]).flatten(3)
+    return scaled_dot_product_attention(q, k, v, scale=scale, mask=mask)
 
 
 def _check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None) -> None:

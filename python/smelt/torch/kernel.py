@@ -12,6 +12,7 @@ import torch
 
 import smelt
 from smelt.torch.operation import Op, _is_rule, _torch_dtype
+from smelt.torch.plans import Plans, is_plain, tensor_key
 
 __all__ = ["TorchMetalKernel", "Verification"]
 
@@ -98,6 +99,11 @@ class TorchMetalKernel:
         self._autocast = autocast
         self._program: Any = _Source(self, compile_options, header) if _WHOLE_SOURCE.search(source) else _Body(
             self, compile_options, header, init_value, ensure_row_contiguous)
+        self._plans = Plans()
+        self._kinds = tuple(self.types.values())
+        self._tensors = [i for i, kind in enumerate(self._kinds) if kind is torch.Tensor]
+        self._by_reference = result_shapes is None or (torch_defn is not None and None in self.results.values())
+        self._computed = [name for name, value in self.templates.items() if _is_rule(value)]
         self._shapes = functools.lru_cache(maxsize=256)(self._reference_shapes)
         self.op = Op(self.name, self._function())
         """The operation; its `overload` is torch's object."""
@@ -122,6 +128,9 @@ class TorchMetalKernel:
         grid = _resolved(threads_per_grid, inputs)
         group = _resolved(threads_per_threadgroup, inputs)
         shapes = _resolved(result_shapes, inputs)
+        made = self._at_once(inputs, grid, group, shapes)
+        if made is not None:
+            return made[0] if len(made) == 1 else tuple(made)
         if shapes is None:
             sizes = ranks = None
         else:
@@ -195,6 +204,53 @@ class TorchMetalKernel:
         return made[0] if len(self.results) == 1 else made
 
     # ---- Calls.
+
+    def _at_once(self, inputs: tuple, grid: Any, group: Any, shapes: Any) -> list | None:
+        """The results of a call that needs nothing of torch's dispatcher, by what was kept of one like it; else None."""
+        if not is_plain([inputs[i] for i in self._tensors]):
+            return None
+        rules = self._rules
+        if grid is None:
+            grid = _resolved(rules["threads_per_grid"], inputs)
+        if group is None:
+            group = _resolved(rules["threads_per_threadgroup"], inputs)
+        if shapes is None:
+            shapes = _resolved(rules["result_shapes"], inputs)
+        if grid is None or group is None:
+            return None
+        if shapes is not None:
+            self._check_shapes(shapes)
+        key: list = [tuple(grid), tuple(group), None if shapes is None else tuple(map(tuple, shapes))]
+        given = list(inputs)
+        for i, kind in enumerate(self._kinds):
+            x = inputs[i]
+            if kind is torch.Tensor:
+                described = tensor_key(x)
+                if described is None:
+                    return None
+                key.append(described)
+            elif type(x) is kind or (kind is float and type(x) is int):
+                # Numbers do not change a launch, except the type of a large one; but torch_defn may see them.
+                given[i] = x = kind(x)
+                key.append(x if self._by_reference else kind is int and -2**31 <= x < 2**31)
+            else:
+                return None
+        for name in self._computed:
+            key.append(self._template(name, inputs))
+        plan = self._plans.find(tuple(key), lambda: self._plan(inputs, grid, group, shapes))
+        return None if plan is None else plan(*given)
+
+    def _plan(self, inputs: tuple, grid: Any, group: Any, shapes: Any) -> Callable | None:
+        """A function of inputs like these that returns the results; None where there is nothing to launch."""
+        sizes = ranks = None
+        if shapes is not None:
+            self._check_shapes(shapes)
+            sizes, ranks = [size for shape in shapes for size in shape], [len(shape) for shape in shapes]
+        with torch.no_grad():
+            inputs, grid, group, shapes, dtypes = self._launch((*inputs, list(grid), list(group), sizes, ranks))
+            if any(inputs[i].numel() == 0 for i in self._tensors):
+                return None
+            return self._program.plan(inputs, grid, group, shapes, dtypes)
 
     def _all_inputs(self, given: tuple, named: Mapping[str, Any]) -> tuple:
         if named:
@@ -401,9 +457,21 @@ class _Body:
 
     def trace(self, given: Sequence, inputs: Sequence, grid: Any, group: Any, shapes: Sequence, dtypes: Sequence) -> list:
         """The kernel of `given`, arrays of any kind; templates depend on inputs."""
-        return self._kernel(
-            inputs=list(given), template=[(name, self._owner._template(name, inputs)) for name in self._owner.templates],
-            grid=grid, threadgroup=group, output_shapes=shapes, output_dtypes=dtypes, init_value=self._init_value)
+        return self._kernel(**self._arguments(given, inputs, grid, group, shapes, dtypes))
+
+    def _arguments(self, given: Sequence, inputs: Sequence, grid: Any, group: Any, shapes: Sequence,
+                   dtypes: Sequence) -> dict[str, Any]:
+        return {
+            "inputs": list(given), "template": [(name, self._owner._template(name, inputs)) for name in self._owner.templates],
+            "grid": grid, "threadgroup": group, "output_shapes": shapes, "output_dtypes": dtypes,
+            "init_value": self._init_value}
+
+
+    def plan(self, inputs: Sequence, grid: Any, group: Any, shapes: Sequence, dtypes: Sequence) -> Callable:
+        """run() of inputs like these, checked and compiled. It does not keep the inputs."""
+        bound = self._kernel.bind(**self._arguments(inputs, inputs, grid, group, shapes, dtypes))
+        bound._forget()
+        return bound
 
 
 class _Source:
@@ -440,6 +508,9 @@ class _Source:
         given = {name: x.contiguous() if isinstance(x, torch.Tensor) else x for name, x in zip(self._owner.types, inputs)}
         function(**given, **dict(zip(self._owner.results, made)), threads=grid, group_size=group)
         return made
+
+    def plan(self, inputs: Sequence, grid: Any, group: Any, shapes: Sequence, dtypes: Sequence) -> Callable:
+        return lambda *given: self.run(given, grid, group, shapes, dtypes)
 
 
 # ---- Small things.

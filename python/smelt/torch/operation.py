@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 import smelt
+from smelt.torch.plans import is_plain
 
 __all__ = ["Op", "autograd_function", "from_kernel", "op"]
 
@@ -63,6 +65,7 @@ class Op:
         self._vjp_step: Any = None
         self._fake: Callable | None = None
         self._signature, self._outputs = _typed_signature(name, function)
+        self._kinds = [_kind_of(parameter.annotation) for parameter in self._signature.parameters.values()]
         definition = torch.library.custom_op(name, self._run, mutates_args=(), schema=_schema(name, self._signature))
         definition.register_fake(self._run_fake)
         definition.register_autograd(self._backward, setup_context=self._keep)
@@ -75,11 +78,37 @@ class Op:
             self.vjp(given_vjp)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == len(self._kinds):
+            made = self._at_once(args)
+            if made is not None:
+                return made
         if _transformed():
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
             return self._functional.apply(*bound.args)
         return self.overload(*args, **kwargs)
+
+    def _at_once(self, args: tuple) -> Any:
+        """The result of a call that needs nothing of torch's dispatcher; else None."""
+        given, tensors = list(args), []
+        for i, (x, (kind, optional)) in enumerate(zip(args, self._kinds)):
+            if isinstance(x, torch.Tensor):
+                if kind is not torch.Tensor or x.numel() == 0:
+                    return None
+                tensors.append(x)
+            elif x is None:
+                if not optional:
+                    return None
+            elif type(x) is not kind:
+                if kind is not float or type(x) is not int:
+                    return None
+                given[i] = float(x)
+        if not tensors or not is_plain(tensors):
+            return None
+        if not torch.is_grad_enabled():
+            return _results(self.name, self._function(*given), self._outputs, args)
+        with torch.no_grad():
+            return _results(self.name, self._function(*given), self._outputs, args)
 
     def _make_functional(self) -> Any:
         """The operation as torch.func takes it."""
@@ -300,6 +329,15 @@ def _typed_signature(name: str, function: Callable) -> tuple[inspect.Signature, 
             raise ValueError(f"{name}: the parameter '{parameter.name}' is a list of tensors; expected a parameter for "
                              "each")
     return inspect.Signature(parameters, return_annotation=returned), count
+
+
+def _kind_of(annotation: Any) -> tuple[Any, bool]:
+    """The type that an argument has for Op._at_once, None if calls with such arguments are never so; whether it may be
+    None."""
+    kinds = [each for each in typing.get_args(annotation) if each is not type(None)]
+    optional = len(kinds) == 1 and type(None) in typing.get_args(annotation)
+    kind = kinds[0] if optional else annotation
+    return (kind if kind in (torch.Tensor, int, float, bool, str) else None), optional
 
 
 def _schema(name: str, signature: inspect.Signature) -> str:

@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 import smelt
+from smelt._smelt import apply as _apply
 from smelt.torch.kernel import TorchMetalKernel
 from smelt.torch.operation import op
 from smelt.torch.quantised import FORMATS, QuantizedLinear
@@ -108,7 +109,7 @@ def _in_float32(module: nn.Module) -> nn.Module:
 
 @op("smelt::rms_norm")
 def _rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    return torch.from_dlpack(smelt.rms_norm(smelt.asarray(x), smelt.asarray(weight), eps))
+    return _apply("rms_norm", (x, weight), numbers=(eps,), torch=True)
 
 
 @_rms_norm.fake

@@ -17,7 +17,7 @@ except ImportError as error:
     raise ImportError("smelt.torch.transformers needs transformers; install it with: pip install transformers",
                       name="transformers") from error
 
-from smelt.torch.attention import scaled_dot_product_attention
+from smelt.torch.attention import attention_over_lines, scaled_dot_product_attention
 
 __all__ = ["attention_forward", "register"]
 
@@ -88,18 +88,29 @@ def _register_sam(name: str) -> None:
             heads, rows = self.num_attention_heads, height * width
             qkv = self.qkv(hidden_states).reshape(batches, rows, 3, heads, -1).permute(2, 0, 3, 1, 4)
             query, key, value = qkv.unbind(0)
-            mask = None
-            if self.use_rel_pos:
-                mask = self.get_decomposed_rel_pos(query.reshape(batches * heads, rows, -1), self.rel_pos_h,
-                                                   self.rel_pos_w, (height, width), (height, width))
-                mask = mask.reshape(batches, heads, rows, rows)
             dropout = self.dropout if self.training else 0.0
             self.is_causal = False
-            out, _ = attention_forward(self, query, key, value, mask, dropout, self.scale)
+            if not self.use_rel_pos or dropout:
+                out, _ = attention_forward(self, query, key, value, None, dropout, self.scale)
+                return self.proj(out.reshape(batches, height, width, -1)), None
+            query = query.contiguous()
+            rows_of_queries = query.view(batches * heads, height, width, -1)
+            lines = torch.einsum("bhwc,hkc->bhwk", rows_of_queries, _relative(self, height, self.rel_pos_h))
+            columns = torch.einsum("bhwc,wkc->bhwk", rows_of_queries, _relative(self, width, self.rel_pos_w))
+            out = attention_over_lines(query, key, value, lines.reshape(batches, heads, rows, -1),
+                                       columns.reshape(batches, heads, rows, -1), scale=self.scale).transpose(1, 2)
             return self.proj(out.reshape(batches, height, width, -1)), None
 
     classes[name] = SamVisionSmeltAttention
     _follow_changes(sam, classes)
+
+
+def _relative(attention: Any, size: int, positions: torch.Tensor) -> torch.Tensor:
+    """(size, size, C): of each two lines or columns, the embedding of the second as seen from the first."""
+    if positions.shape[0] != 2 * size - 1:
+        return attention.get_rel_pos(size, size, positions)
+    at = torch.arange(size, device=positions.device)
+    return positions[at[:, None] - at + size - 1]
 
 
 def _follow_changes(sam: Any, classes: dict) -> None:
