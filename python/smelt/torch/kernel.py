@@ -12,7 +12,7 @@ import torch
 
 import smelt
 from smelt.torch.operation import Op, _is_rule, _torch_dtype
-from smelt.torch.plans import Plans, is_plain, tensor_key
+from smelt.torch.plans import SEEN, Plans, add_tensors, is_watched
 
 __all__ = ["TorchMetalKernel", "Verification"]
 
@@ -103,6 +103,7 @@ class TorchMetalKernel:
         self._kinds = tuple(self.types.values())
         self._tensors = [i for i, kind in enumerate(self._kinds) if kind is torch.Tensor]
         self._by_reference = result_shapes is None or (torch_defn is not None and None in self.results.values())
+        self._numbers = [(i, kind) for i, kind in enumerate(self._kinds) if kind is not torch.Tensor]
         self._computed = [name for name, value in self.templates.items() if _is_rule(value)]
         self._shapes = functools.lru_cache(maxsize=256)(self._reference_shapes)
         self.op = Op(self.name, self._function())
@@ -207,37 +208,40 @@ class TorchMetalKernel:
 
     def _at_once(self, inputs: tuple, grid: Any, group: Any, shapes: Any) -> list | None:
         """The results of a call that needs nothing of torch's dispatcher, by what was kept of one like it; else None."""
-        if not is_plain([inputs[i] for i in self._tensors]):
+        if is_watched():
             return None
-        rules = self._rules
         if grid is None:
-            grid = _resolved(rules["threads_per_grid"], inputs)
+            grid = _resolved(self._rules["threads_per_grid"], inputs)
         if group is None:
-            group = _resolved(rules["threads_per_threadgroup"], inputs)
+            group = _resolved(self._rules["threads_per_threadgroup"], inputs)
         if shapes is None:
-            shapes = _resolved(rules["result_shapes"], inputs)
+            shapes = _resolved(self._rules["result_shapes"], inputs)
         if grid is None or group is None:
             return None
         if shapes is not None:
             self._check_shapes(shapes)
-        key: list = [tuple(grid), tuple(group), None if shapes is None else tuple(map(tuple, shapes))]
-        given = list(inputs)
-        for i, kind in enumerate(self._kinds):
+            key = [*grid, None, *group, *map(tuple, shapes)]
+        else:
+            key = [*grid, None, *group]
+        given = inputs
+        for i, kind in self._numbers:
             x = inputs[i]
-            if kind is torch.Tensor:
-                described = tensor_key(x)
-                if described is None:
+            if type(x) is not kind:
+                if kind is not float or type(x) is not int:
                     return None
-                key.append(described)
-            elif type(x) is kind or (kind is float and type(x) is int):
-                # Numbers do not change a launch, except the type of a large one; but torch_defn may see them.
-                given[i] = x = kind(x)
-                key.append(x if self._by_reference else kind is int and -2**31 <= x < 2**31)
-            else:
-                return None
+                given = (*given[:i], float(x), *given[i + 1:])
+            # Numbers do not change a launch, except the type of a large one; but torch_defn may see them.
+            if self._by_reference:
+                key.append(x)
+            elif kind is int:
+                key.append(-2**31 <= x < 2**31)
+        if not add_tensors(key, inputs, self._tensors):
+            return None
         for name in self._computed:
             key.append(self._template(name, inputs))
-        plan = self._plans.find(tuple(key), lambda: self._plan(inputs, grid, group, shapes))
+        plan = self._plans.find(tuple(key))
+        if plan is SEEN:
+            plan = self._plans.keep(tuple(key), lambda: self._plan(given, grid, group, shapes))
         return None if plan is None else plan(*given)
 
     def _plan(self, inputs: tuple, grid: Any, group: Any, shapes: Any) -> Callable | None:

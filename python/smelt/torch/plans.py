@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-__all__ = ["Plans", "is_plain", "tensor_key"]
+__all__ = ["SEEN", "Plans", "add_tensors", "is_plain", "is_watched"]
 
+_STRIDED = torch.strided
 _TYPES = frozenset((torch.Tensor, torch.nn.Parameter))
 _MOST = 256  # calls of different shapes that one kernel keeps
 
@@ -32,31 +33,43 @@ _stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _forward_ad = torch.autograd.forward_ad
 
 
+def is_watched() -> bool:
+    """Whether anything records, traces, transforms or watches operations now, apart from gradients."""
+    return bool(_is_compiling() or _function_modes() or _dispatch_modes() or _transforms() or _tracing() or _profiling()
+                or _forward_ad._current_level >= 0)
+
+
 def is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether an operation on these tensors, now, is no more than its kernel: they are torch's own and dense, and nothing
-    records, traces, transforms or watches operations, and they are on a CPU or a GPU."""
-    if _is_compiling() or _function_modes() or _dispatch_modes() or _transforms() or _tracing() or _profiling():
-        return False
-    if _forward_ad._current_level >= 0:
+    """Whether an operation on these tensors, now, is no more than its kernel: they are torch's own, dense, on a CPU or a GPU,
+    their gradients are not needed, and nothing watches."""
+    if is_watched():
         return False
     graded = _grad_enabled()
     for x in tensors:
-        if type(x) not in _TYPES or (graded and x.requires_grad) or x.layout is not torch.strided or not (x.is_cpu or x.is_cuda):
+        if type(x) not in _TYPES or (graded and x.requires_grad) or x.layout is not _STRIDED or not (x.is_cpu or x.is_cuda):
             return False
     return True
 
 
-def tensor_key(x: torch.Tensor) -> tuple | None:
-    """What a launch depends on, of a tensor: not its elements. None: nothing can be kept for it."""
-    if x.is_cpu:
-        return x.shape, x.stride(), x.dtype
-    if not x.is_cuda or _stream is None:
-        return None
-    device = x.get_device()
-    return x.shape, x.stride(), x.dtype, device, _stream(device)
+def add_tensors(key: list, inputs: Sequence, places: Sequence[int]) -> bool:
+    """Adds to a key what a launch depends on, of the tensors at some places: not their elements. False: one is not plain, see
+    is_plain, except that nothing watches."""
+    graded = _grad_enabled()
+    for i in places:
+        x = inputs[i]
+        if type(x) not in _TYPES or (graded and x.requires_grad) or x.layout is not _STRIDED:
+            return False
+        if x.is_cpu:
+            key += (x.shape, x.stride(), x.dtype)
+        elif x.is_cuda and _stream is not None:
+            device = x.get_device()
+            key += (x.shape, x.stride(), x.dtype, device, _stream(device))
+        else:
+            return False
+    return True
 
 
-_NEW, _SEEN = object(), object()
+SEEN = object()  # of a key: there was one such call
 
 
 class Plans:
@@ -65,19 +78,20 @@ class Plans:
     def __init__(self) -> None:
         self._plans: dict[tuple, Any] = {}
 
-    def find(self, key: tuple, make: Callable[[], Any]) -> Any:
-        """The plan. None: the call goes the usual way, which also says what is wrong with it: it is the first of its kind, or
-        `make` gave None or an exception."""
-        plan = self._plans.get(key, _NEW)
-        if plan is _NEW:
-            self._plans[key] = _SEEN
+    def find(self, key: tuple) -> Any:
+        """The plan; SEEN: keep() is to make it. None: the call goes the usual way, which also says what is wrong with it."""
+        plan = self._plans.get(key)
+        if plan is None and key not in self._plans:
+            self._plans[key] = SEEN
             if len(self._plans) > _MOST:
                 self._plans.pop(next(iter(self._plans)), None)
-            return None
-        if plan is _SEEN:
-            try:
-                plan = make()
-            except Exception:
-                plan = None
-            self._plans[key] = plan
+        return plan
+
+    def keep(self, key: tuple, make: Callable[[], Any]) -> Any:
+        """What `make` gives, which is the plan from now on; None in place of its exceptions."""
+        try:
+            plan = make()
+        except Exception:
+            plan = None
+        self._plans[key] = plan
         return plan

@@ -1,0 +1,148 @@
+"""Calls that go past torch's dispatcher: with the same results, and only where nothing needs it."""
+
+import gc
+import weakref
+
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import smelt.torch  # noqa: E402
+from smelt.torch import plans  # noqa: E402
+
+scaled = smelt.torch.TorchMetalKernel(
+    name="tests::plan_scaled", source="uint i = thread_position_in_grid.x; out[i] = T(float(x[i]) * factor + more);",
+    inputs={"x": torch.Tensor, "factor": float, "more": int}, results={"out": "x"}, templates={"T": "x"},
+    result_shapes=lambda x, *_: [x.shape], torch_defn=lambda x, factor, more: x * factor + more, threads_per_grid=lambda x, *_: (x.numel(),),
+    threads_per_threadgroup=(64,))
+
+
+@smelt.torch.op("tests::plan_twice")
+def twice(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+    return x * factor
+
+
+class Modes(torch.utils._python_dispatch.TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.seen.append(function._schema.name)
+        return function(*args, **(kwargs or {}))
+
+
+def kept():
+    return [plan for plan in scaled._plans._plans.values() if callable(plan)]
+
+
+def test_values_are_those_of_the_call_at_hand():
+    for shape in ((3, 5), (4, 7), (3, 5)):
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            for turned in (False, True):
+                for _ in range(3):
+                    x = torch.randn(shape[::-1] if turned else shape).to(dtype)
+                    x = x.T if turned else x
+                    factor, more = float(torch.randn(())), int(torch.randint(-9, 9, ()))
+                    made = scaled(x, factor, more)
+                    expected = (x.double() * factor + more).to(dtype)
+                    assert made.shape == x.shape and made.dtype == dtype
+                    torch.testing.assert_close(made, expected, rtol=1e-2 if dtype != torch.float32 else 1e-5, atol=1e-2)
+    assert len(kept()) >= 6
+
+
+def test_a_large_number_and_an_integer_for_a_float():
+    x = torch.ones(2, 2)
+    for more in (1, 2**40, 3, 2**40):
+        for _ in range(3):
+            assert float(scaled(x, 2, more)[0, 0]) == 2.0 + float(more)
+    with pytest.raises(Exception, match="factor|float"):
+        scaled(x, "2", 1)
+
+
+def test_inputs_are_not_kept():
+    array = numpy.ones((6, 9), numpy.float32)
+    x, gone = torch.from_numpy(array), weakref.ref(array)
+    before = len(kept())
+    for _ in range(3):
+        scaled(x, 2.0, 1)
+    assert len(kept()) == before + 1
+    del x, array
+    gc.collect()
+    assert gone() is None
+    memory = [torch.randn(6, 9) for _ in range(3)]
+    places = {each.data_ptr() for each in memory}
+    results = [scaled(each, 1.0, 0) for each in memory]
+    assert not places & {each.data_ptr() for each in results}
+    for each, result in zip(memory, results):
+        torch.testing.assert_close(each, result)
+
+
+def test_gradients_go_through():
+    x = torch.randn(3, 5)
+    for _ in range(3):
+        scaled(x, 2.0, 1)
+    x.requires_grad_()
+    scaled(x, 2.0, 1).sum().backward()
+    torch.testing.assert_close(x.grad, torch.full((3, 5), 2.0))
+    with torch.no_grad():
+        assert not scaled(x, 2.0, 1).requires_grad
+    assert not plans.is_plain((x,)) and plans.is_plain((x.detach(),))
+
+
+@pytest.mark.parametrize("call", [lambda x: scaled(x, 2.0, 0), twice], ids=["kernel", "operation"])
+def test_what_watches_sees_the_operation(call):
+    x = torch.randn(3, 5)
+    for _ in range(3):
+        expected = call(x)
+    with Modes() as mode:
+        call(x)
+    assert any(name.startswith("tests::plan") for name in mode.seen)
+    torch.testing.assert_close(torch.func.vmap(call)(torch.stack([x[None], x[None]]).reshape(2, 3, 5)),
+                               torch.stack([expected, expected]))
+    torch.testing.assert_close(torch.func.grad(lambda x: call(x).sum())(x) if call is not twice else torch.full_like(x, 2.0),
+                               torch.full_like(x, 2.0))
+    assert call(torch.randn(3, 5, device="meta")).is_meta
+    assert call(torch.randn(0, 5)).shape == (0, 5)
+    exported = torch.export.export(Module(call), (x,))
+    assert any("plan_" in str(node.target) for node in exported.graph.nodes)
+    with torch.autograd.profiler.profile() as profile:
+        call(x)
+    assert any("plan_" in event.key for event in profile.key_averages())
+
+
+class Module(torch.nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def forward(self, x):
+        return self.call(x)
+
+
+def test_attention_of_plain_tensors_is_that_of_the_operation():
+    q, k, v = (torch.randn(2, heads, rows, 16) for heads, rows in ((4, 5), (2, 12), (2, 12)))
+    mask = torch.randn(5, 12)
+    made = smelt.torch.scaled_dot_product_attention(q, k, v, mask=mask)
+    usual = smelt.torch.scaled_dot_product_attention(q.requires_grad_(), k, v, mask=mask)
+    assert usual.requires_grad and not made.requires_grad
+    torch.testing.assert_close(made, usual.detach())
+    with pytest.raises(ValueError, match="smelt.torch.scaled_dot_product_attention: q has shape"):
+        smelt.torch.scaled_dot_product_attention(q.detach()[0], k, v)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_attention_over_lines(dtype):
+    from smelt.torch.attention import attention_over_lines
+    q, k, v = (torch.randn(2, 3, 24, 20).to(dtype) for _ in range(3))
+    lines, columns = torch.randn(2, 3, 24, 4).to(dtype), torch.randn(2, 3, 24, 6).to(dtype)
+    scores = 0.3 * q.double() @ k.double().mT + (lines[..., None] + columns[..., None, :]).flatten(3).double()
+    expected = scores.softmax(-1) @ v.double()
+    allowed = 1e-5 if dtype == torch.float32 else 3e-2
+    made = attention_over_lines(q, k, v, lines, columns, scale=0.3)
+    torch.testing.assert_close(made.double(), expected, rtol=allowed, atol=allowed)
+    if dtype == torch.float32:
+        lines.requires_grad_()
+        attention_over_lines(q, k, v, lines, columns, scale=0.3).sum().backward()
+        assert lines.grad is not None and lines.grad.shape == lines.shape
