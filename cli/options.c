@@ -166,8 +166,8 @@ static const struct option of_check[] = {
     {"--json", NULL, "print the findings as JSON", FLAG(json)},
     {"--also", "LIST",
      "what else to look for, words separated by commas: not-finite, unsigned,\n"
-     "divergent, advice, all",
-     TEXT(also), .words = "not-finite unsigned divergent advice all"},
+     "divergent, conversions, advice, all",
+     TEXT(also), .words = "not-finite unsigned divergent conversions advice all"},
     {"--schedules", "N", "run in N orders of threadgroups and simdgroups, and compare the results",
      OPTION_COUNT, .offset = FIELD(schedules), .most = 1000},
     {"--shrink", NULL, "search for the smallest grid that still shows the first finding", FLAG(shrink)},

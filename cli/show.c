@@ -11,9 +11,13 @@ static const struct {
     const char *name;
     smelt_stage stage;
 } stages[] = {
-    {"source", SMELT_STAGE_SOURCE}, {"rewritten", SMELT_STAGE_REWRITTEN},
-    {"ir", SMELT_STAGE_IR},         {"simd", SMELT_STAGE_SIMD},
-    {"asm", SMELT_STAGE_ASM},       {"ptx", SMELT_STAGE_PTX},
+    {"source", SMELT_STAGE_SOURCE},
+    {"rewritten", SMELT_STAGE_REWRITTEN},
+    {"ir", SMELT_STAGE_IR},
+    {"simd", SMELT_STAGE_SIMD},
+    {"asm", SMELT_STAGE_ASM},
+    {"ptx", SMELT_STAGE_PTX},
+    {"warnings", SMELT_STAGE_WARNINGS},
 };
 #define STAGE_COUNT (sizeof stages / sizeof *stages)
 
@@ -38,7 +42,8 @@ static bool find_stage(const struct options *o, smelt_stage *stage) {
         *stage = stages[i].stage;
         return true;
     }
-    return complain("stage '%s' is unknown; expected source, rewritten, ir, simd, asm or ptx", name);
+    return complain("stage '%s' is unknown; expected source, rewritten, ir, simd, asm, ptx or warnings",
+                    name);
 }
 
 /* Not a stage of one function: what the file itself holds. */

@@ -541,7 +541,7 @@ typedef struct smelt_run_desc {
      * its array may then change or read other memory of the process. Without effect if `check` is set. */
     bool unchecked;
     /* What a checked run looks for besides: words separated by commas, of "not-finite", "unsigned",
-     * "divergent", "advice", "all" (docs/checking.md). NULL: nothing. The environment variable
+     * "divergent", "conversions", "advice", "all" (docs/checking.md). NULL: nothing. The environment variable
      * SMELT_CHECK_ALSO adds to it. */
     const char *also;
     uint64_t reserved[5];
@@ -609,7 +609,9 @@ typedef enum smelt_stage {
     SMELT_STAGE_WHY,        /* per line, what is not plain vector code in the SIMD engine, and why; for a GPU,
                                how many of the kernel's threads one of its threads does the work of, or why not */
     SMELT_STAGE_PTX,        /* for NVIDIA GPUs; also on machines without one */
-    SMELT_STAGE_TIME        /* a table: how long each stage takes, and the IR's size after it */
+    SMELT_STAGE_TIME,       /* a table: how long each stage takes, and the IR's size after it */
+    SMELT_STAGE_WARNINGS /* the compiler's warnings about the source, each with its line and the name of its
+                            kind; "" if there are none */
 } smelt_stage;
 
 /* The text of one stage for what smelt_kernel_run would run with `desc` (the contents of arrays do not

@@ -542,7 +542,8 @@ static PyObject *get_parameters(PyObject *self, void *closure) {
 
 static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"stage", "device", "threads", "group_size", NULL};
-    static const char *const stages[] = {"source", "rewritten", "ir", "asm", "simd", "why", "ptx", "time"};
+    static const char *const stages[] = {"source", "rewritten", "ir",   "asm",     "simd",
+                                         "why",    "ptx",       "time", "warnings"};
     enum { STAGE_COUNT = sizeof stages / sizeof *stages };
     struct function *function = (struct function *)self;
     const char *stage = "asm", *device = NULL;
@@ -559,8 +560,8 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     while (which < STAGE_COUNT && strcmp(stages[which], stage) != 0) which++;
     if (which == STAGE_COUNT) {
         PyErr_Format(PyExc_ValueError,
-                     "kernel '%s': stage is '%s'; expected source, rewritten, ir, simd, why, asm, ptx or "
-                     "time",
+                     "kernel '%s': stage is '%s'; expected source, rewritten, ir, simd, why, asm, ptx, "
+                     "time or warnings",
                      function->text, stage);
         return NULL;
     }

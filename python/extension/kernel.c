@@ -286,10 +286,15 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     static const struct {
         const char *name;
         smelt_stage stage;
-    } stages[] = {{"source", SMELT_STAGE_SOURCE}, {"rewritten", SMELT_STAGE_REWRITTEN},
-                  {"ir", SMELT_STAGE_IR},         {"simd", SMELT_STAGE_SIMD},
-                  {"why", SMELT_STAGE_WHY},       {"asm", SMELT_STAGE_ASM},
-                  {"ptx", SMELT_STAGE_PTX},       {"time", SMELT_STAGE_TIME}};
+    } stages[] = {{"source", SMELT_STAGE_SOURCE},
+                  {"rewritten", SMELT_STAGE_REWRITTEN},
+                  {"ir", SMELT_STAGE_IR},
+                  {"simd", SMELT_STAGE_SIMD},
+                  {"why", SMELT_STAGE_WHY},
+                  {"asm", SMELT_STAGE_ASM},
+                  {"ptx", SMELT_STAGE_PTX},
+                  {"time", SMELT_STAGE_TIME},
+                  {"warnings", SMELT_STAGE_WARNINGS}};
     struct kernel *kernel = (struct kernel *)self;
     PyObject *name, *values[KEYWORD_COUNT], *result = NULL, *none = PyTuple_New(0);
     struct call call;
@@ -301,7 +306,7 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
         PyErr_Format(
             PyExc_ValueError,
             "kernel '%s': stage is %R; expected \"source\", \"rewritten\", \"ir\", \"simd\", \"why\", "
-            "\"asm\", \"ptx\" or \"time\"",
+            "\"asm\", \"ptx\", \"time\" or \"warnings\"",
             kernel->text, name);
         goto end;
     }

@@ -57,7 +57,7 @@ class Kernel(_smelt.Kernel):
       else the CPU. `stream`: a stream of that GPU (PyTorch's, CuPy's, or the address of a CUstream); by default the
       current one of the library whose arrays are given.
     - `check=True`: every access of memory is checked; CheckError names what is wrong (docs/checking.md). A string
-      looks for more: words of "not-finite", "unsigned", "divergent", "advice", "all", separated by commas.
+      looks for more: words of "not-finite", "unsigned", "divergent", "conversions", "advice", "all", separated by commas.
     - `timeout`: seconds after which the run is ended (TimeoutError). `profile="apple"`: the limits of an Apple GPU.
     - `ensure_row_contiguous`: for this call, instead of what the kernel was made with.
     - `out`: a list of arrays to write into instead of new ones; shapes and dtypes may then be left out.

@@ -19,10 +19,11 @@ struct check_site {
 
 /* What a checked run looks for only on request; bits. */
 enum check_also {
-    CHECK_ALSO_NOT_FINITE = 1, /* NaN and infinity that come up in the kernel */
-    CHECK_ALSO_UNSIGNED = 2,   /* unsigned numbers that wrap */
-    CHECK_ALSO_DIVERGENT = 4,  /* simdgroup functions that some lanes miss, also where Metal defines that */
-    CHECK_ALSO_ADVICE = 8      /* what is not wrong, but slow or not meant */
+    CHECK_ALSO_NOT_FINITE = 1,  /* NaN and infinity that come up in the kernel */
+    CHECK_ALSO_UNSIGNED = 2,    /* unsigned numbers that wrap */
+    CHECK_ALSO_DIVERGENT = 4,   /* simdgroup functions that some lanes miss, also where Metal defines that */
+    CHECK_ALSO_ADVICE = 8,      /* what is not wrong, but slow or not meant */
+    CHECK_ALSO_CONVERSIONS = 16 /* the compiler's warnings about these (cli/warnings.c): not a run's */
 };
 
 /* Where an access lies: */

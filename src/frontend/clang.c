@@ -257,6 +257,48 @@ static const char *const dialect_flags[] = {
     "-dwarf-version=4", "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20",
     "-ftemplate-backtrace-limit=0", NULL};
 
+/* What may well be a mistake, and conversions that change a value or its sign. Others would speak of what the
+ * rewriter has written. */
+static const char *const warning_flags[] = {"-Wno-everything",
+                                            "-Wparentheses",
+                                            "-Wparentheses-equality",
+                                            "-Wunused-variable",
+                                            "-Wno-unused-const-variable",
+                                            "-Wunused-but-set-variable",
+                                            "-Wunused-value",
+                                            "-Wunused-comparison",
+                                            "-Wuninitialized",
+                                            "-Wsometimes-uninitialized",
+                                            "-Wself-assign",
+                                            "-Wtautological-compare",
+                                            "-Wtautological-constant-compare",
+                                            "-Wtautological-overlap-compare",
+                                            "-Wtautological-unsigned-zero-compare",
+                                            "-Wbitwise-op-parentheses",
+                                            "-Wlogical-op-parentheses",
+                                            "-Wshift-op-parentheses",
+                                            "-Wdangling-else",
+                                            "-Wempty-body",
+                                            "-Wsizeof-pointer-div",
+                                            "-Wshift-count-overflow",
+                                            "-Wshift-count-negative",
+                                            "-Wdivision-by-zero",
+                                            "-Warray-bounds",
+                                            "-Wint-in-bool-context",
+                                            "-Winfinite-recursion",
+                                            "-Wreturn-type",
+                                            "-Wmisleading-indentation",
+                                            "-Wunsequenced",
+                                            "-Wfor-loop-analysis",
+                                            "-Wsign-compare",
+                                            "-Wsign-conversion",
+                                            "-Wshorten-64-to-32",
+                                            "-Wimplicit-int-conversion",
+                                            "-Wimplicit-float-conversion",
+                                            "-Wfloat-conversion",
+                                            "-Wimplicit-int-float-conversion",
+                                            NULL};
+
 static const char *const relaxed_flags[] = {"-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
                                             "-D__SMELT_RELAXED_MATH__", NULL};
 static const char *const fast_flags[] = {"-ffast-math",
@@ -293,7 +335,10 @@ void clang_list_arguments(const struct clang *clang, const struct clang_request 
     arguments[count++] = clang->path;
     arguments[count++] = "-cc1";
     arguments[count++] = standard_flag(request->tensors);
-    for (const char *const *f = dialect_flags; *f; f++) arguments[count++] = *f;
+    for (const char *const *f = dialect_flags; *f; f++)
+        if (request->action != CLANG_WARN || strcmp(*f, "-w") != 0) arguments[count++] = *f;
+    for (const char *const *f = warning_flags; request->action == CLANG_WARN && *f; f++)
+        arguments[count++] = *f;
     for (const char *const *f = math_flags(request->math); *f; f++) arguments[count++] = *f;
     for (const char *const *p = request->include_paths; p && *p && count < CLANG_MAX_ARGUMENTS - 19; p++) {
         arguments[count++] = "-I";

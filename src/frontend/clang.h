@@ -34,7 +34,12 @@ bool clang_find_maker(const struct clang *clang, struct clang *maker);
 /* Records that it has compiled something. */
 void clang_note_use(const struct clang *clang);
 
-enum clang_action { CLANG_PREPROCESS, CLANG_PRECOMPILE, CLANG_COMPILE };
+enum clang_action {
+    CLANG_PREPROCESS,
+    CLANG_PRECOMPILE,
+    CLANG_COMPILE,
+    CLANG_WARN /* compiles, with warnings among the messages */
+};
 
 struct clang_request {
     enum clang_action action;

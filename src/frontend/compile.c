@@ -87,7 +87,8 @@ struct clang_job {
     const char *cpu;
     bool ran; /* `whole` has LLVM's result */
     struct compile_whole whole;
-    bool anew; /* whatever the cache has */
+    bool anew;  /* whatever the cache has */
+    bool warns; /* for its warnings only */
 };
 
 static smelt_status run_request(struct clang_job *job, const struct clang_request *request,
@@ -104,7 +105,7 @@ static smelt_status run_clang_with(struct clang_job *job, const char *precompile
                                    bool *ok) {
     const struct translation *translation = job->translation;
     struct text whole = {0};
-    struct clang_request request = {.action = CLANG_COMPILE,
+    struct clang_request request = {.action = job->warns ? CLANG_WARN : CLANG_COMPILE,
                                     .name = job->name,
                                     .math = translation->math,
                                     .tensors = prelude_has_tensors(translation->prelude),
@@ -124,8 +125,9 @@ static smelt_status run_clang_with(struct clang_job *job, const char *precompile
     return status;
 }
 
-/* Fills the job's bitcode, and its image where LLVM is to run; nothing after a failure. */
-static smelt_status run_clang(struct clang_job *job) {
+/* Fills the job's bitcode, and its image where LLVM is to run; nothing after a failure. warnings: of a job
+ * that warns; else NULL. */
+static smelt_status run_clang(struct clang_job *job, struct text *warnings) {
     const struct translation *translation = job->translation;
     char precompiled[4096];
     struct text messages = {0};
@@ -145,6 +147,7 @@ static smelt_status run_clang(struct clang_job *job) {
         status = fail(SMELT_ERROR_COMPILE, "%s", text_string(&described));
         text_free(&described);
     }
+    if (status == SMELT_OK && warnings) diagnostics_warn(translation, text_string(&messages), warnings);
     if (status != SMELT_OK) text_free(&job->bitcode);
     text_free(&messages);
     return status;
@@ -156,7 +159,7 @@ static bool looks_like_bitcode(const struct text *bytes) {
 }
 
 static smelt_status run_clang_for(struct clang_job *job, struct entry_bitcode *out) {
-    TRY(run_clang(job));
+    TRY(run_clang(job, NULL));
     out->bytes = job->bitcode;
     struct bytes piece = {out->bytes.data, out->bytes.length};
     if (looks_like_bitcode(&out->bytes)) cache_write(out->key, "bitcode", &piece, 1);
@@ -313,10 +316,28 @@ static smelt_status show_times(const struct translation *translation, const stru
     return table.failed ? fail_out_of_memory(1) : SMELT_OK;
 }
 
+static smelt_status show_warnings(const struct translation *translation, const struct entry *entry,
+                                  char **out) {
+    struct text text = {0}, described = {0};
+    struct clang clang;
+    TRY(clang_find(&clang));
+    TRY(complete_text(translation, entry, &text));
+    struct clang_job job = {
+        .translation = translation, .clang = &clang, .text = &text, .name = entry->host_name, .warns = true};
+    smelt_status status = run_clang(&job, &described);
+    text_free(&job.bitcode);
+    text_free(&text);
+    if (status == SMELT_OK && described.failed) status = fail_out_of_memory(1);
+    *out = status == SMELT_OK ? string_copy(text_string(&described), described.length) : NULL;
+    text_free(&described);
+    return status != SMELT_OK || *out ? status : fail_out_of_memory(1);
+}
+
 smelt_status compile_show(const struct translation *translation, const struct entry *entry,
                           const struct code_options *options, smelt_stage stage, char **out) {
     struct entry_bitcode bitcode;
     if (stage == SMELT_STAGE_TIME) return show_times(translation, entry, options, out);
+    if (stage == SMELT_STAGE_WARNINGS) return show_warnings(translation, entry, out);
     if (stage == SMELT_STAGE_REWRITTEN) {
         struct text text = {0};
         TRY(complete_text(translation, entry, &text));

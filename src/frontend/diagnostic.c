@@ -261,15 +261,20 @@ static bool is_outside(const char *text, size_t length) {
     return text[1] == '/' || memmem(text, (size_t)(quote - text), "..", 2);
 }
 
-static void add_described(const char *file, int line_number, int column, const char *text, size_t length,
-                          const char *line, size_t line_length, struct text *out) {
+static void add_kind(const char *kind, const char *file, int line_number, int column, const char *text,
+                     size_t length, const char *line, size_t line_length, struct text *out) {
     text_addf(out, "%s%s:%d", out->length ? "\n" : "", shown_name(file), line_number);
     if (column > 0) text_addf(out, ":%d", column);
-    text_add(out, ": error: ");
-    add_message_text(text, useful_length(text, length), out);
+    text_addf(out, ": %s: ", kind);
+    add_message_text(text, length, out);
     if (is_outside(text, length))
         text_add(out, ": a source can include files only from its folder and the include paths (-I)");
     if (line) add_line(line, line_length, column, out);
+}
+
+static void add_described(const char *file, int line_number, int column, const char *text, size_t length,
+                          const char *line, size_t line_length, struct text *out) {
+    add_kind("error", file, line_number, column, text, useful_length(text, length), line, line_length, out);
 }
 
 /* Lines of the entry point are named after the byte of the source that they are about: "<at 120>". */
@@ -434,6 +439,104 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
     if (!out->length) text_append(out, first_line, strcspn(first_line, "\n"));
     text_add(out, text_string(&note));
     text_free(&note);
+}
+
+/* ---- Warnings. */
+
+static void add_warning(const struct translation *t, const struct message *m, struct text *out) {
+    struct text storage = {0}, one = {0};
+    size_t length = 0;
+    const char *line = line_of(user_text(t, m->file, &storage), m->line, &length);
+    int column = line ? column_of_message(t, m, line, length) : m->column;
+    add_kind("warning", m->file, m->line, column, m->text, m->length, line, length, &one);
+    /* Each instantiation of a template repeats its warnings. */
+    if (one.length && !strstr(text_string(out), one.data))
+        text_addf(out, "%s%s", out->length ? "\n" : "", one.data);
+    text_free(&one);
+    text_free(&storage);
+}
+
+/* The names of the template parameters of a text: those in front of "," "=" or ">" after "template <". */
+static bool is_template_parameter(const char *text, const char *name, size_t length) {
+    for (const char *at = text; (at = strstr(at, "template")); at++) {
+        const char *p = at + 8 + strspn(at + 8, " \t\n");
+        if (*p != '<') continue;
+        for (int depth = 0; *p; p++) {
+            depth += (*p == '<') - (*p == '>');
+            size_t here = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+            const char *end = p + here + strspn(p + here, " \t\n");
+            if (here == length && memcmp(p, name, here) == 0 && strchr(",=>", *end)) return true;
+            if (here) p += here - 1;
+            if (!depth) break;
+        }
+    }
+    return false;
+}
+
+/* A name in the condition of a line "#if …" that is a template parameter; NULL: there is none. */
+static const char *parameter_asked_for(const char *line, size_t length, const char *whole,
+                                       size_t *name_length) {
+    struct tokens tokens = {0};
+    const char *found = NULL, *hash = memchr(line, '#', length);
+    if (!hash || tokens_read(hash + 1, length - (size_t)(hash + 1 - line), &tokens) != SMELT_OK) return NULL;
+    bool asks = token_is(&tokens, 0, "if") || token_is(&tokens, 0, "elif");
+    for (uint32_t i = 1; asks && !found && i < tokens.count; i++) {
+        const struct token *token = &tokens.items[i];
+        bool defined = token_is(&tokens, i - 1, "defined") ||
+                       (i > 1 && token_is(&tokens, i - 1, "(") && token_is(&tokens, i - 2, "defined"));
+        *name_length = token->length;
+        if (token_is_identifier(&tokens, i) && !defined &&
+            is_template_parameter(whole, hash + 1 + token->start, token->length))
+            found = hash + 1 + token->start;
+    }
+    tokens_free(&tokens);
+    return found;
+}
+
+static bool is_macro(const char *text, const char *name, size_t length) {
+    for (const char *at = text; (at = strstr(at, "define")); at++) {
+        const char *p = at + 6 + strspn(at + 6, " \t");
+        if (strncmp(p, name, length) == 0 && !isalnum((unsigned char)p[length]) && p[length] != '_')
+            return true;
+    }
+    return false;
+}
+
+/* Conditions of the preprocessor on template parameters: it does not know them. */
+static void warn_of_conditions(const struct translation *t, struct text *out) {
+    for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
+        const char *text = t->texts[i].text, *line = text;
+        for (int number = 1; line && *line; number++) {
+            size_t length = strcspn(line, "\n"), name_length = 0;
+            const char *name = line[strspn(line, " \t")] == '#'
+                                   ? parameter_asked_for(line, length, text_string(&t->source), &name_length)
+                                   : NULL;
+            if (name && !is_macro(text, name, name_length)) {
+                char said[300];
+                snprintf(
+                    said, sizeof said,
+                    "'%.*s' is a template parameter, which the preprocessor takes for 0; use if constexpr "
+                    "[-Wundef]",
+                    (int)(name_length < 100 ? name_length : 100), name);
+                add_kind("warning", t->texts[i].name, number, (int)(name - line) + 1, said, strlen(said),
+                         line, length, out);
+            }
+            line += length + (line[length] == '\n');
+        }
+    }
+}
+
+void diagnostics_warn(const struct translation *t, const char *messages, struct text *out) {
+    for (const char *at = messages; *at;) {
+        size_t length = strcspn(at, "\n");
+        struct message m;
+        if (parse(at, length, &m) && strcmp(m.kind, "warning") == 0 && !is_ours(m.file) &&
+            !strstr(m.file, "<at "))
+            add_warning(t, &m, out);
+        at += length + (at[length] == '\n');
+    }
+    warn_of_conditions(t, out);
+    if (out->length) text_add(out, "\n");
 }
 
 int diagnostics_column(const struct translation *t, const char *file, int line, int column) {

@@ -11,6 +11,10 @@
  * Messages located in the prelude move to the user's line that led there. */
 void diagnostics_describe(const struct translation *translation, const char *messages, struct text *out);
 
+/* The warnings among them that are about the user's text, each with the name of its kind behind it,
+ * " [-Wparentheses]"; and one of ours about each #if that asks for a template parameter. */
+void diagnostics_warn(const struct translation *translation, const char *messages, struct text *out);
+
 /* The same form for a message of our own about a byte of translation->source. */
 void diagnostics_add(const struct translation *translation, uint32_t position, const char *message,
                      struct text *out);

@@ -12,6 +12,7 @@ static const struct {
 } words[] = {{"not-finite", CHECK_ALSO_NOT_FINITE},
              {"unsigned", CHECK_ALSO_UNSIGNED},
              {"divergent", CHECK_ALSO_DIVERGENT},
+             {"conversions", CHECK_ALSO_CONVERSIONS},
              {"advice", CHECK_ALSO_ADVICE},
              {"all", CHECK_ALSO_NOT_FINITE | CHECK_ALSO_UNSIGNED | CHECK_ALSO_DIVERGENT | CHECK_ALSO_ADVICE}};
 
@@ -39,15 +40,16 @@ smelt_status also_parse(const char *what, const char *also, uint32_t *bits) {
     const char *unknown = read_list(getenv(VARIABLE), bits, &length);
     if (unknown)
         log_line(SMELT_LOG_WARNING,
-                 VARIABLE
-                 " has '%.*s', expected words of not-finite, unsigned, divergent, advice, all, separated "
-                 "by commas",
+                 VARIABLE " has '%.*s', expected words of not-finite, unsigned, divergent, conversions, "
+                          "advice, all, separated "
+                          "by commas",
                  (int)length, unknown);
     unknown = read_list(also, bits, &length);
+    *bits &= ~(uint32_t)CHECK_ALSO_CONVERSIONS;
     if (!unknown) return SMELT_OK;
-    return fail(
-        SMELT_ERROR_INVALID_ARGUMENT,
-        "kernel '%s': also has '%.*s', expected words of not-finite, unsigned, divergent, advice, all, "
-        "separated by commas",
-        what, (int)length, unknown);
+    return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': also has '%.*s', expected words of not-finite, unsigned, divergent, "
+                "conversions, advice, all, "
+                "separated by commas",
+                what, (int)length, unknown);
 }

@@ -296,7 +296,7 @@ smelt_status smelt_function_parameters(smelt_function *function, const smelt_dis
 static smelt_status show(smelt_function *function, const smelt_dispatch_desc *desc, smelt_stage stage,
                          char **text) {
     const char *name = function->entry->host_name;
-    if ((unsigned)stage > SMELT_STAGE_TIME)
+    if ((unsigned)stage > SMELT_STAGE_WARNINGS)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage", name,
                     (int)stage);
     const struct device *device;

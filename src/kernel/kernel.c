@@ -517,7 +517,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
                     !kernel ? "kernel"
                     : !desc ? "desc"
                             : "text");
-    if ((unsigned)stage > SMELT_STAGE_TIME)
+    if ((unsigned)stage > SMELT_STAGE_WARNINGS)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage",
                     kernel->desc.name, (int)stage);
     const struct device *device;

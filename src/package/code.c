@@ -119,7 +119,8 @@ smelt_status package_code(const struct package *package, const struct package_en
 
 smelt_status package_show(const struct package_entry *entry, const struct code_options *options,
                           smelt_stage stage, char **text) {
-    if (stage == SMELT_STAGE_SOURCE || stage == SMELT_STAGE_REWRITTEN || stage == SMELT_STAGE_TIME)
+    if (stage == SMELT_STAGE_SOURCE || stage == SMELT_STAGE_REWRITTEN || stage == SMELT_STAGE_TIME ||
+        stage == SMELT_STAGE_WARNINGS)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': a package holds no source text; expected stage ir, simd, asm, ptx or why",
                     options->name);

@@ -108,7 +108,7 @@ def test_a_string_asks_for_more():
     (out,) = inverse(np.full(4, 2, dtype=np.float32), "all")
     assert np.array_equal(np.asarray(out), np.full(4, 0.5))
     assert [(advice.code, advice.kind, advice.argument) for advice in smelt.findings()] == [("SM021", "advice", "unused")]
-    with pytest.raises((ValueError, smelt.Error), match="also has 'hints', expected words of not-finite, unsigned, divergent, advice, all"):
+    with pytest.raises((ValueError, smelt.Error), match="also has 'hints', expected words of not-finite, unsigned, divergent, conversions, advice, all"):
         inverse(np.zeros(4, dtype=np.float32), "advice,hints")
 
 

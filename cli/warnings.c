@@ -1,0 +1,70 @@
+#include "warnings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CODE "SM026"
+
+static bool has_word(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && strncmp(at, word, length) == 0) return true;
+    return false;
+}
+
+static bool asks_for_conversions(const char *list) {
+    return has_word(list, "conversions") || has_word(list, "all");
+}
+
+/* By the name of its kind, at the end. */
+static bool is_of_conversion(const char *message) {
+    static const char *const kinds[] = {"conversion]", "-Wsign-compare]", "-Wshorten-64-to-32]"};
+    size_t length = strlen(message);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t end = strlen(kinds[i]);
+        if (length >= end && strcmp(message + length - end, kinds[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* "file:3:7: warning: words"; the line is cut into its parts. */
+static bool read_warning(char *line, smelt_finding *finding) {
+    char *mark = strstr(line, ": warning: ");
+    if (!mark) return false;
+    finding->message = mark + strlen(": warning: ");
+    *mark = 0;
+    int numbers[2] = {0, 0}, count = 0;
+    for (char *colon; count < 2 && (colon = strrchr(line, ':')) && colon[1]; count++) {
+        char *end;
+        long number = strtol(colon + 1, &end, 10);
+        if (*end || number < 1 || number > 1000000000) break;
+        numbers[count] = (int)number;
+        *colon = 0;
+    }
+    finding->line = count == 2 ? numbers[1] : numbers[0];
+    finding->column = count == 2 ? numbers[0] : 0;
+    finding->file = line;
+    return count > 0;
+}
+
+smelt_status warnings_collect(struct session *session, const struct options *options,
+                              struct findings *findings) {
+    char *text;
+    bool conversions =
+        asks_for_conversions(options->also) || asks_for_conversions(getenv("SMELT_CHECK_ALSO"));
+    if (options->package_size) return SMELT_OK;
+    smelt_status status = session_show(session, SMELT_STAGE_WARNINGS, &text);
+    if (status != SMELT_OK) return status;
+    for (char *line = text, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        smelt_finding finding = {.code = CODE, .kind = "advice", .index = -1, .count = 1};
+        bool is_text = *line == ' '; /* of the source */
+        if (is_text || !read_warning(line, &finding)) continue;
+        if (!conversions && is_of_conversion(finding.message)) continue;
+        if (!findings_line_ignores(options, &finding)) findings_add_one(findings, &finding);
+    }
+    smelt_free(text);
+    return SMELT_OK;
+}
