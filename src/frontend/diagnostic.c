@@ -353,6 +353,20 @@ void diagnostics_add(const struct translation *t, uint32_t position, const char 
     text_free(&storage);
 }
 
+/* A message of the kind, unless it is there already: each instantiation of a template repeats its own. */
+static void add_placed(const char *kind, const struct translation *t, const struct message *m,
+                       struct text *out) {
+    struct text storage = {0}, one = {0};
+    size_t length = 0;
+    const char *line = line_of(user_text(t, m->file, &storage), m->line, &length);
+    int column = line ? column_of_message(t, m, line, length) : m->column;
+    add_kind(kind, m->file, m->line, column, m->text, m->length, line, length, &one);
+    if (one.length && !strstr(text_string(out), one.data))
+        text_addf(out, "%s%s", out->length ? "\n" : "", one.data);
+    text_free(&one);
+    text_free(&storage);
+}
+
 /* Each instantiation of a template repeats its errors: said once. */
 static bool describe_once(const struct translation *t, const struct message *m, const char *text,
                           size_t length, struct text *out) {
@@ -406,11 +420,22 @@ static bool follows_guess(const struct message *m, const struct message *before)
            before->column == m->column && strcmp(before->file, m->file) == 0;
 }
 
+/* Notes that say why, with the places in the user's text; as many for one error. */
+#define MOST_NOTES 3
+
+static bool explains(const struct message *m) {
+    static const char *const starts[] = {"in instantiation of ", "candidate "};
+    if (strcmp(m->kind, "note") != 0 || is_ours(m->file) || strstr(m->file, "<at ")) return false;
+    for (int i = 0; i < 2; i++)
+        if (m->length > strlen(starts[i]) && memcmp(m->text, starts[i], strlen(starts[i])) == 0) return true;
+    return false;
+}
+
 void diagnostics_describe(const struct translation *t, const char *messages, struct text *out) {
     struct text note = {0};
     struct message pending = {.text = NULL}, before = {.text = NULL};
     bool waiting = false; /* an error in the prelude, for which a note may name the user's line */
-    int count = 0;
+    int count = 0, notes = MOST_NOTES; /* that were added, or would follow nothing */
     const char *first_line = messages;
     for (const char *at = messages; *at && count < MAX_MESSAGES;) {
         size_t length = strcspn(at, "\n");
@@ -419,15 +444,21 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
             bool error = strstr(m.kind, "error") != NULL;
             if (error && !is_ours(m.file)) {
                 suggest_log(&m, &note);
-                if (!follows_guess(&m, &before)) count += describe_once(t, &m, m.text, m.length, out);
+                bool fresh = !follows_guess(&m, &before) && describe_once(t, &m, m.text, m.length, out);
+                count += fresh;
+                notes = fresh ? 0 : MOST_NOTES;
                 suggest_template(t, &m, &note);
                 before = m;
                 waiting = false;
             } else if (error) {
+                notes = MOST_NOTES;
                 pending = m;
                 pending.text = said(m.text, m.length);
                 pending.length -= (size_t)(pending.text - m.text);
                 waiting = true;
+            } else if (notes < MOST_NOTES && explains(&m)) {
+                notes++;
+                add_placed("note", t, &m, out);
             } else if (waiting && !is_ours(m.file)) {
                 count += describe_once(t, &m, pending.text, pending.length, out);
                 waiting = false;
@@ -442,19 +473,6 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
 }
 
 /* ---- Warnings. */
-
-static void add_warning(const struct translation *t, const struct message *m, struct text *out) {
-    struct text storage = {0}, one = {0};
-    size_t length = 0;
-    const char *line = line_of(user_text(t, m->file, &storage), m->line, &length);
-    int column = line ? column_of_message(t, m, line, length) : m->column;
-    add_kind("warning", m->file, m->line, column, m->text, m->length, line, length, &one);
-    /* Each instantiation of a template repeats its warnings. */
-    if (one.length && !strstr(text_string(out), one.data))
-        text_addf(out, "%s%s", out->length ? "\n" : "", one.data);
-    text_free(&one);
-    text_free(&storage);
-}
 
 /* The names of the template parameters of a text: those in front of "," "=" or ">" after "template <". */
 static bool is_template_parameter(const char *text, const char *name, size_t length) {
@@ -532,7 +550,7 @@ void diagnostics_warn(const struct translation *t, const char *messages, struct 
         struct message m;
         if (parse(at, length, &m) && strcmp(m.kind, "warning") == 0 && !is_ours(m.file) &&
             !strstr(m.file, "<at "))
-            add_warning(t, &m, out);
+            add_placed("warning", t, &m, out);
         at += length + (at[length] == '\n');
     }
     warn_of_conditions(t, out);
