@@ -25,6 +25,9 @@ struct check_options {
     const char *plant_from, *plant_to;
     /* Floats may differ by this much, relative to the larger; 0: bit by bit (a NaN is like any other NaN). */
     double tolerance;
+    /* The kernel is run once more with every access checked, in place of the devices under test: what is
+     * found is wrong, except for what such kernels do on purpose. */
+    bool checked;
     double timeout; /* seconds for the devices under test; 0: none, which is different code */
 };
 

@@ -22,6 +22,8 @@ static const char usage[] =
     "  --only A,B        leave out all other features\n"
     "  --features        list the features\n"
     "  --device A,B      the devices under test (default cpu), such as cpu,cuda\n"
+    "  --checked         instead of devices: smelt check, which must find nothing but what they do on "
+    "purpose\n"
     "  --oracle NAME     the device that is right (default cpu-scalar)\n"
     "  --tolerance R     floats may differ by R, relative (default 0: the same bits)\n"
     "  --timeout S       give the devices under test a time-out: they then run the code that polls for it\n"
@@ -136,6 +138,8 @@ static struct options read_options(int count, char **arguments) {
             list_features();
         } else if (strcmp(name, "--print") == 0) {
             options.print = true;
+        } else if (strcmp(name, "--checked") == 0) {
+            options.check.checked = true;
         } else if (strcmp(name, "--statistics") == 0) {
             options.statistics = true;
         } else if (i + 1 == count) {
