@@ -15,6 +15,7 @@ import pathlib
 import statistics
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def torch_steps(device, parameters, images, targets):
         compiled = torch.compile(step, mode=mode)
         p = [torch.tensor(a, device=place) for a in parameters]
         state = [p, [torch.zeros_like(a) for a in p], [torch.zeros_like(a) for a in p], torch.zeros((), device=place)]
-        last = [None]
+        last: list[Any] = [None]
 
         def run():
             made = compiled(*state, x, y)
@@ -102,7 +103,7 @@ def torch_steps(device, parameters, images, targets):
     def usual():
         p = [torch.tensor(a, device=place, requires_grad=True) for a in parameters]
         optimizer = torch.optim.Adam(p, lr=0.01, fused=True)
-        compiled, last = torch.compile(loss), [None]
+        compiled, last = torch.compile(loss), list[Any]([None])
 
         def run():
             value = compiled(p, x, y)

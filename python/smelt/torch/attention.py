@@ -66,8 +66,8 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     to (B, N_q, T_q, T_kv). causal: row i sees the keys up to i + T_kv - T_q. A row that sees no key is 0.
     There are gradients by q, k, v and a mask of floats; the scores of all rows are in memory at once for the last only.
     Gradients of gradients are a RuntimeError. Raises ValueError for other shapes and dtypes."""
-    if scale is None and q.ndim:
-        scale = q.shape[-1]**-0.5
+    if scale is None:
+        scale = q.shape[-1]**-0.5 if q.ndim else 1.0
     if is_plain((q, k, v) if mask is None else (q, k, v, mask)) and q.numel():
         try:
             seen = mask if mask is None or mask.ndim > 3 else mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
@@ -81,7 +81,7 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
             mask = mask if mask.dtype == q.dtype else mask.float()
             derive_mask = mask.requires_grad
         mask = mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
-    return attention(q, k, v, mask, float(scale), causal, derive_mask)[0]  # type: ignore[arg-type]
+    return attention(q, k, v, mask, float(scale), causal, derive_mask)[0]
 
 
 @op("smelt::attention_with_bias")
