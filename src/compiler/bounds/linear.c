@@ -33,7 +33,8 @@ static bool has_bounded(const struct linear *l, LLVMValueRef value) {
 
 static enum dependence of_product(struct linear *l, LLVMValueRef value) {
     LLVMValueRef x = LLVMGetOperand(value, 0), y = LLVMGetOperand(value, 1);
-    enum dependence a = dependence_of(l, x), b = dependence_of(l, y), most = a > b ? a : b;
+    enum dependence a = dependence_of(l, x), b = dependence_of(l, y), most = a;
+    if (b > most) most = b;
     if (most == OTHER || (a != FIXED && b != FIXED)) return OTHER;
     LLVMValueRef factor = a != FIXED ? y : x;
     if (most == LINEAR) {
@@ -62,9 +63,11 @@ static enum dependence of_instruction(struct linear *l, LLVMValueRef value) {
     case LLVMZExt:
         return of_operands(l, value);
     case LLVMOr:
-        return LLVMGetIsDisjoint(value) ? of_operands(l, value) : OTHER;
+        if (!LLVMGetIsDisjoint(value)) return OTHER;
+        return of_operands(l, value);
     case LLVMShl:
-        return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) ? of_operands(l, value) : OTHER;
+        if (!LLVMIsAConstantInt(LLVMGetOperand(value, 1))) return OTHER;
+        return of_operands(l, value);
     case LLVMMul:
         return of_product(l, value);
     default:
@@ -98,7 +101,8 @@ static enum dependence dependence_of(struct linear *l, LLVMValueRef value) {
     if (!bounds_in_loop(l->b, value, l->loop)) return FIXED;
     if (find_bounded(l, value)) return BOUNDED;
     struct linear before = *l;
-    enum dependence own = ++l->nodes > MOST_NODES ? OTHER : of_instruction(l, value);
+    enum dependence own = OTHER;
+    if (++l->nodes <= MOST_NODES) own = of_instruction(l, value);
     bool integer = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
     if ((own != OTHER && own != BOUNDED) || !integer || before.bounded_count == MOST_BOUNDED) return own;
     struct value_range range;

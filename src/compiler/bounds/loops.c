@@ -413,9 +413,10 @@ static bool ask_ends(struct bounds *b, int block, struct candidate *candidate, L
                                                                                       : after ? c->after
                                                                                               : c->last};
     if (!bounds_linear_detours(&first, &last, c && c->down, address, &bad)) return false;
-    for (int high = 0; high <= (linear->bounded_count > 0); high++) {
-        LLVMValueRef from = bounds_linear_value(&first, address, high);
-        ask(b, loop, from, c ? bounds_linear_value(&last, address, high) : from, low, bytes, object, bad);
+    int ends = linear->bounded_count ? 2 : 1;
+    for (int high = 0; high < ends; high++) {
+        LLVMValueRef from = bounds_linear_value(&first, address, high > 0);
+        ask(b, loop, from, c ? bounds_linear_value(&last, address, high > 0) : from, low, bytes, object, bad);
         bad = NULL;
     }
     if (linear->unsure) {
@@ -453,9 +454,8 @@ int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t l
         count += !skipped;
     }
     if (covered >= 0) return covered;
-    while (count--)
-        if (ask_ends(b, block, &candidates[count], address, low, bytes, object))
-            return candidates[count].linear.loop;
+    for (int i = count - 1; i >= 0; i--)
+        if (ask_ends(b, block, &candidates[i], address, low, bytes, object)) return candidates[i].linear.loop;
     return -1;
 }
 
