@@ -9,7 +9,8 @@
 uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void *what) {
     struct origin *origins = check->origins;
     uint32_t *recent = &check->recent_origins[((uintptr_t)what >> 3) % RECENT_ORIGINS];
-    if (*recent && origins[*recent].kind == kind && origins[*recent].what == what) return *recent;
+    uint32_t last = *recent;
+    if (last && origins[last].kind == kind && origins[last].what == what) return last;
     for (uint32_t i = check->origin_count; i > 0; i--)
         if (origins[i].kind == kind && origins[i].what == what) return *recent = i;
     if (check->origin_count + 1 >= check->origin_room) {
