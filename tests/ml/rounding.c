@@ -32,6 +32,7 @@ static const struct {
     {"tensor.metal", "types *", TILES},
     {"tensor.metal", "scaled", TILES},
     {"tensor.metal", "large *", CORES},
+    {"tensor.metal", "relaxed *", CORES},
     {"tensor.metal", "scaled large", CORES},
     {"tensor.metal", "row", CORES},
     {"tensor.metal", "wide", CORES},
