@@ -40,3 +40,9 @@ kernel void stored(device uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], 
     for (uint k = 3; k < 12; k++) s = s * 31 + p[k];
     o[i] = s;
 }
+
+// An aligned vector, whose elements are used one by one, is loaded at once.
+kernel void vectors(device const ushort4 *a [[buffer(0)]], device uint *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    const ushort4 v = a[i];
+    o[i] = ((v.x * 31u + v.y) * 31u + v.z) * 31u + v.w;
+}

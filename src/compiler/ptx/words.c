@@ -278,7 +278,9 @@ smelt_status pass_ptx_words(struct unit *unit) {
     if (!w) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loads");
     w->unit = unit;
     smelt_status status = SMELT_OK;
-    if (count_narrow(w) >= FEWEST_LOADS) {
+    /* Elements of aligned vectors, of which LLVM may have made loads of their own, are joined first. */
+    if (count_narrow(w) >= FEWEST_LOADS) status = ptx_run_passes(unit, "function(load-store-vectorizer)");
+    if (status == SMELT_OK && count_narrow(w) >= FEWEST_LOADS) {
         /* So that neighbours have the same base, and differ in constants alone. */
         FOR_EACH_BLOCK(block, unit->entry)
         FOR_EACH_INSTRUCTION(i, block) {
