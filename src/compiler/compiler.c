@@ -66,6 +66,9 @@ static void start_llvm(void) {
         /* Schedulers order each access after those before it that may meet it. Past this number in a block
          * they keep fewer of these; LLVM's own 1,000 took a second for 96 private numbers in 4 vectors each.
          */
+        "-capture-tracking-max-uses-to-explore=600",
+        /* A private array of 8 x 8 elements has more than the default of 100 uses. Past that, LLVM assumes
+         * that a barrier reads it, and stores sums in each round of the loop around the barrier. */
         "-cgpp-huge-func=64",
         /* CodeGenPrepare starts a function again from its first block whenever it changed a branch, in
          * functions below this number of blocks: by default 10,000. */
