@@ -192,18 +192,32 @@ static bool add_step(struct unit *unit, LLVMValueRef step, struct place *place) 
     return true;
 }
 
-/* x + c without overflow, in the sense in which it is extended. */
-static bool adds_constant(LLVMValueRef sum, LLVMOpcode extension, int64_t *constant) {
+/* Whether the index counts elements from the start of the array. */
+static bool counts_from_start(const struct place *place) {
+    LLVMValueRef root = place->root;
+    return (LLVMIsAGlobalVariable(root) || intrinsic_of(root) == INTRINSIC_BUFFER_ADDRESS) &&
+           place->constant >= 0 && place->constant < place->scale;
+}
+
+/* Whether x + c may have wrapped around, in the sense in which it is extended. */
+static bool may_wrap(LLVMValueRef sum, LLVMOpcode extension) {
+    return (extension == LLVMSExt && !LLVMGetNSW(sum)) || (extension == LLVMZExt && !LLVMGetNUW(sum));
+}
+
+/* x + c without overflow. In a small launch (struct code_shape), indexes x + c and x + d of 32 bits, where c
+ * and d are small, do not wrap between each other if both are inside an array that they count from the start
+ * of (`near`). A test that finds x + c inside, and what is d - c elements from it, has found both. */
+static bool adds_constant(LLVMValueRef sum, LLVMOpcode extension, bool near, int64_t *constant) {
     LLVMOpcode opcode = opcode_of(sum);
     if (!LLVMIsAInstruction(sum) || (opcode != LLVMAdd && opcode != LLVMOr)) return false;
     LLVMValueRef right = LLVMGetOperand(sum, 1);
     if (!LLVMIsAConstantInt(right) || LLVMGetIntTypeWidth(LLVMTypeOf(right)) > 64) return false;
-    if (opcode == LLVMOr
-            ? !LLVMGetIsDisjoint(sum)
-            : (extension == LLVMSExt && !LLVMGetNSW(sum)) || (extension == LLVMZExt && !LLVMGetNUW(sum)))
-        return false;
-    *constant =
-        extension == LLVMZExt ? (int64_t)LLVMConstIntGetZExtValue(right) : LLVMConstIntGetSExtValue(right);
+    if (opcode == LLVMOr && !LLVMGetIsDisjoint(sum)) return false;
+    *constant = LLVMConstIntGetSExtValue(right);
+    if (opcode == LLVMAdd && may_wrap(sum, extension))
+        return near && LLVMGetIntTypeWidth(LLVMTypeOf(sum)) == 32 && *constant >= -SMALL_REACH &&
+               *constant <= SMALL_REACH;
+    if (extension == LLVMZExt) *constant = (int64_t)LLVMConstIntGetZExtValue(right);
     return true;
 }
 
@@ -252,8 +266,9 @@ struct place bounds_place(struct unit *unit, LLVMValueRef address) {
         place.extension = opcode;
         place.index = LLVMGetOperand(place.index, 0);
     }
+    bool near = unit->request->shape.small && counts_from_start(&place);
     int64_t constant;
-    while (adds_constant(place.index, place.extension, &constant)) {
+    while (adds_constant(place.index, place.extension, near, &constant)) {
         place.constant += constant * place.scale;
         place.index = LLVMGetOperand(place.index, 0);
     }
