@@ -145,11 +145,10 @@ static smelt_status run_algorithm(const struct product *p, const char *name) {
     return status;
 }
 
-/* Products with fewer elements leave most of a GPU idle if tiles are as large as those of kernels/matmul,
- * unless the depth makes up for it. */
+/* Smaller products leave most of a GPU idle if tiles are as large as those of kernels/matmul. */
 #define LEAST_SIDE 32
 #define LEAST_ELEMENTS (512 * 512)
-#define LEAST_MULTIPLY_ADDS (1 << 24)
+#define LEAST_MULTIPLY_ADDS (1 << 24) /* … unless there are so many */
 
 /* Whether an operand has a matrix for each product, or one for all. */
 static bool has_all_or_one(const struct product *p, const smelt_array *array) {
@@ -190,7 +189,7 @@ static int64_t products_of(const struct product *p) {
     return products;
 }
 
-/* Whether the matrices of all products are equally far apart; *stride is set to that distance. */
+/* Whether matrices of `strides` lie one behind the other at one distance, which *stride becomes. */
 static bool is_even(const struct product *p, const int64_t *strides, int64_t *stride) {
     int64_t next = 0;
     bool known = false;
@@ -205,8 +204,7 @@ static bool is_even(const struct product *p, const int64_t *strides, int64_t *st
     return true;
 }
 
-/* Describes a product with few rows as A = x, B = y, and one with few columns as its transpose, A = yᵀ, B =
- * xᵀ. The lines of A and B may still be any distance apart. False: another way must compute it. */
+/* Few rows: A · B. Few columns: (Bᵀ · Aᵀ)ᵀ. False: another way is faster, or strides are not of the kind. */
 static bool describe_thin(const struct product *p, struct matmul_thin_desc *thin) {
     if (p->x->dtype != p->dtype || p->y->dtype != p->dtype || p->depth < 1) return false;
     if (p->dtype != SMELT_FLOAT32 && p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return false;
@@ -242,9 +240,8 @@ static bool describe_thin(const struct product *p, struct matmul_thin_desc *thin
     return false;
 }
 
-/* *array becomes dense: `products` matrices of `lines` lines of `length` elements, which are contiguous. It
- * is the array itself or a copy, in either case a reference of the caller's. *batch and *line become its
- * strides. */
+/* The matrices of `lines` contiguous lines of `length` elements, one behind the other: *array itself or a
+ * copy of it; a reference for the caller. */
 static smelt_status make_dense(const struct call *call, smelt_array **array, int64_t products, int64_t lines,
                                int64_t length, int64_t *batch, int64_t *line) {
     smelt_array *view = NULL;
@@ -259,7 +256,6 @@ static smelt_status make_dense(const struct call *call, smelt_array **array, int
     return status;
 }
 
-/* *done is false, and nothing was computed, if another way should compute it. */
 static smelt_status run_thin(const struct product *p, bool *done) {
     struct matmul_thin_desc thin;
     *done = describe_thin(p, &thin);
@@ -277,7 +273,7 @@ static smelt_status run_thin(const struct product *p, bool *done) {
     }
     smelt_array_release(thin.a);
     smelt_array_release(thin.b);
-    /* Sizes are past its limits. */
+    /* Sizes past its limits. */
     if (status == SMELT_ERROR_LIMIT) *done = false;
     return *done ? status : SMELT_OK;
 }

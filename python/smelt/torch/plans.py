@@ -1,7 +1,7 @@
-"""Which calls bypass torch's dispatcher, and what is kept for them.
+"""Calls that need nothing of torch's dispatcher, and go past it: which those are, and what is kept for them.
 
-The dispatcher leads a call through autograd, tracing, functorch and Python wrappers of an operation, which takes tens of
-microseconds. A call on plain tensors whose gradient is not needed has the same result without them."""
+The dispatcher takes a call through autograd, tracing, functorch and Python's wrappers of an operation, which costs tens of
+microseconds. A call on plain tensors, whose gradient nobody needs, has the same result without."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 256  # calls of different shapes that one kernel keeps
 
 
 def _private(module: Any, name: str) -> Callable:
-    """A private function of torch; in its place one that returns True, so that no call is plain, where torch lacks it."""
+    """A function of torch's own; without it no call is plain."""
     return getattr(module, name, lambda: True)
 
 
@@ -30,18 +30,18 @@ _profiling = _private(torch.autograd, "_profiler_enabled")
 _grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
 _stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-_forward_ad = torch.autograd.forward_ad  # its _current_level is -1 outside of forward_ad.dual_level
+_forward_ad = torch.autograd.forward_ad
 
 
 def is_watched() -> bool:
     """Whether anything records, traces, transforms or watches operations now, apart from gradients."""
     return bool(_is_compiling() or _function_modes() or _dispatch_modes() or _transforms() or _tracing() or _profiling()
-                or getattr(_forward_ad, "_current_level", 0) >= 0)
+                or _forward_ad._current_level >= 0)
 
 
 def is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether an operation on these tensors is only its kernel now: they are of torch's own classes, dense, on a CPU or a GPU,
-    their gradients are not needed, and is_watched() is false."""
+    """Whether an operation on these tensors, now, is no more than its kernel: they are torch's own, dense, on a CPU or a GPU,
+    their gradients are not needed, and nothing watches."""
     if is_watched():
         return False
     graded = _grad_enabled()
@@ -52,8 +52,8 @@ def is_plain(tensors: Sequence[torch.Tensor]) -> bool:
 
 
 def add_tensors(key: list, inputs: Sequence, places: Sequence[int]) -> bool:
-    """Adds to a key what a launch depends on of the tensors at some places, which excludes their elements. False: one of them
-    is not a plain tensor (is_plain, which also calls is_watched)."""
+    """Adds to a key what a launch depends on, of the tensors at some places: not their elements. False: one is not plain, see
+    is_plain, except that nothing watches."""
     graded = _grad_enabled()
     for i in places:
         x = inputs[i]
@@ -69,18 +69,17 @@ def add_tensors(key: list, inputs: Sequence, places: Sequence[int]) -> bool:
     return True
 
 
-SEEN = object()  # in place of a plan: there was one such call
+SEEN = object()  # of a key: there was one such call
 
 
 class Plans:
-    """What calls of a kind do, by the kind's key. The second call of a kind gets a plan; the oldest kinds are dropped."""
+    """What to do for calls of a kind, by the kind's key. A kind that comes again has a plan made; the oldest are dropped."""
 
     def __init__(self) -> None:
         self._plans: dict[tuple, Any] = {}
 
     def find(self, key: tuple) -> Any:
-        """The plan; SEEN: it is to be created, by keep(). None: the call goes through the dispatcher, whose errors say what is
-        wrong with it."""
+        """The plan; SEEN: keep() is to make it. None: the call goes the usual way, which also says what is wrong with it."""
         plan = self._plans.get(key)
         if plan is None and key not in self._plans:
             self._plans[key] = SEEN
@@ -89,7 +88,7 @@ class Plans:
         return plan
 
     def keep(self, key: tuple, make: Callable[[], Any]) -> Any:
-        """The result of `make`, which is the plan from now on; None if it raises an exception."""
+        """What `make` gives, which is the plan from now on; None in place of its exceptions."""
         try:
             plan = make()
         except Exception:

@@ -59,15 +59,12 @@ void copy_drop_promises(LLVMValueRef i) {
     case LLVMSDiv:
         LLVMSetExact(i, false);
         break;
-    case LLVMOr:
-        LLVMSetIsDisjoint(i, false);
-        break;
     case LLVMZExt:
     case LLVMUIToFP:
         LLVMSetNNeg(i, false);
         break;
     case LLVMGetElementPtr:
-        LLVMGEPSetNoWrapFlags(i, 0);
+        LLVMSetIsInBounds(i, false);
         break;
     default:
         break;

@@ -165,14 +165,8 @@ static void emit_of_run(struct simd *s, const struct run *run, int n, int chunk)
     emit_chunk(s, run->instructions[n], chunk);
 }
 
-/* Threads side by side whose tiles are written elsewhere (parts.c) go on together: LLVM makes vectors of what
- * they do to neighbouring elements, as far as no other access is in between. */
-static bool go_together(const struct simd *s) {
-    return s->chunk_lanes == 1 && s->lanes >= LANES_IN_PARTS;
-}
-
 static void flush(struct simd *s, struct run *run) {
-    if (go_together(s)) {
+    if (simd_goes_together(s)) {
         for (int n = 0; n < run->count; n++)
             for (int chunk = s->first_chunk; chunk < s->end_chunk; chunk++) emit_of_run(s, run, n, chunk);
     } else {

@@ -15,27 +15,91 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Addresses: base + index × scale + bytes. */
+/* ---- Addresses: base + (sum of terms) × scale + bytes. */
+
+#define MOST_TERMS 4
+#define MOST_DEPTH 4
+
+/* A summand of an index. */
+struct term {
+    LLVMValueRef value;
+    LLVMOpcode widened; /* how it gets its 64 bits: LLVMZExt, LLVMSExt, or 0: it has them */
+};
 
 struct place {
-    LLVMValueRef base, index; /* index NULL: 0 */
-    bool widened;             /* the index is of fewer bits, and unsigned */
+    LLVMValueRef base;
+    struct term terms[MOST_TERMS]; /* in the order of their addresses */
+    int count;
     int64_t scale, bytes;
 };
 
-/* Takes constants off an index: x + 1, and x | 1 if x has no such bit. */
-static LLVMValueRef strip_index(LLVMValueRef index, int64_t *constant) {
-    for (;;) {
-        LLVMOpcode opcode = LLVMIsAInstruction(index) ? LLVMGetInstructionOpcode(index) : LLVMRet;
-        bool adds =
-            (opcode == LLVMAdd && LLVMGetNUW(index)) || (opcode == LLVMOr && LLVMGetIsDisjoint(index));
-        if (!adds || !LLVMIsAConstantInt(LLVMGetOperand(index, 1))) return index;
-        *constant += (int64_t)LLVMConstIntGetZExtValue(LLVMGetOperand(index, 1));
-        index = LLVMGetOperand(index, 0);
-    }
+struct sum {
+    struct term terms[MOST_TERMS];
+    int count;
+    int64_t constant;
+    bool full; /* of more terms */
+};
+
+static void add_term(struct sum *sum, LLVMValueRef value, LLVMOpcode widened) {
+    int at = sum->count;
+    sum->full |= at == MOST_TERMS;
+    if (sum->full) return;
+    for (; at > 0 && (uintptr_t)sum->terms[at - 1].value > (uintptr_t)value; at--)
+        sum->terms[at] = sum->terms[at - 1];
+    sum->terms[at] = (struct term){value, widened};
+    sum->count++;
 }
 
-/* One step of an address: its constants, and at most one index that is not. */
+static bool is_sum(LLVMValueRef value) {
+    if (!LLVMIsABinaryOperator(value)) return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    return opcode == LLVMAdd || (opcode == LLVMOr && LLVMGetIsDisjoint(value));
+}
+
+/* Whether the widened sum is the sum of its widened operands. */
+static bool is_exact(LLVMValueRef sum, LLVMOpcode widened) {
+    if (!widened || LLVMGetInstructionOpcode(sum) == LLVMOr) return true;
+    return widened == LLVMSExt ? LLVMGetNSW(sum) : LLVMGetNUW(sum);
+}
+
+/* `near`: sums that may wrap around are taken apart, too. */
+static void add_terms(struct sum *sum, LLVMValueRef value, LLVMOpcode widened, bool near, int depth) {
+    if (depth == MOST_DEPTH || !is_sum(value) || (!near && !is_exact(value, widened))) {
+        add_term(sum, value, widened);
+        return;
+    }
+    LLVMValueRef right = LLVMGetOperand(value, 1);
+    add_terms(sum, LLVMGetOperand(value, 0), widened, near, depth + 1);
+    if (!LLVMIsAConstantInt(right))
+        add_terms(sum, right, widened, near, depth + 1);
+    else if (widened == LLVMZExt && is_exact(value, widened))
+        sum->constant += (int64_t)LLVMConstIntGetZExtValue(right);
+    else
+        sum->constant += LLVMConstIntGetSExtValue(right);
+}
+
+static LLVMOpcode extension_of(LLVMValueRef value) {
+    return LLVMIsAZExtInst(value) ? LLVMZExt : LLVMIsASExtInst(value) ? LLVMSExt : 0;
+}
+
+/* An index as a sum. In a small launch (struct code_shape), indexes of 32 bits that are used do not wrap
+ * between each other if they are a small constant apart: they are all in one half of the numbers. */
+static bool sum_of_index(struct simd *s, LLVMValueRef index, struct sum *sum) {
+    struct sum wide = {.count = 0};
+    add_terms(&wide, index, 0, false, 0);
+    *sum = (struct sum){.constant = wide.constant, .full = wide.full};
+    for (int i = 0; i < wide.count; i++) {
+        LLVMValueRef value = wide.terms[i].value;
+        LLVMOpcode widened = extension_of(value);
+        if (widened) value = LLVMGetOperand(value, 0);
+        bool near =
+            widened && wide.count == 1 && s->code->small && LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 32;
+        add_terms(sum, value, widened, near, 0);
+    }
+    return !sum->full && sum->constant >= -SMALL_REACH && sum->constant <= SMALL_REACH;
+}
+
+/* One step of an address: its constants, and at most one index that is none. */
 static bool add_step(struct simd *s, LLVMValueRef gep, struct place *place) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     struct place sum = *place;
@@ -48,18 +112,21 @@ static bool add_step(struct simd *s, LLVMValueRef gep, struct place *place) {
             continue;
         }
         if (o > 1) type = LLVMGetElementType(type);
-        int64_t size = (int64_t)LLVMABISizeOfType(s->unit->layout, type), constant = 0;
+        int64_t size = (int64_t)LLVMABISizeOfType(s->unit->layout, type);
+        struct sum own;
         if (LLVMIsAConstantInt(index)) {
             sum.bytes += LLVMConstIntGetSExtValue(index) * size;
             continue;
         }
-        if (sum.index) return false;
-        index = strip_index(index, &constant);
-        sum.widened = LLVMIsAZExtInst(index) != NULL;
-        if (sum.widened) index = strip_index(LLVMGetOperand(index, 0), &constant);
-        sum.index = index;
+        if (sum.count) return false;
+        if (!sum_of_index(s, index, &own)) {
+            own = (struct sum){.count = 0};
+            add_term(&own, index, 0);
+        }
+        memcpy(sum.terms, own.terms, sizeof own.terms);
+        sum.count = own.count;
         sum.scale = size;
-        sum.bytes += constant * size;
+        sum.bytes += own.constant * size;
     }
     sum.base = LLVMGetOperand(gep, 0);
     *place = sum;
@@ -73,7 +140,11 @@ static struct place place_of(struct simd *s, LLVMValueRef address) {
 }
 
 static bool same_place(const struct place *a, const struct place *b) {
-    return a->base == b->base && a->index == b->index && a->widened == b->widened && a->scale == b->scale;
+    if (a->base != b->base || a->count != b->count || (a->count && a->scale != b->scale)) return false;
+    for (int i = 0; i < a->count; i++)
+        if (a->terms[i].value != b->terms[i].value || a->terms[i].widened != b->terms[i].widened)
+            return false;
+    return true;
 }
 
 bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes) {
@@ -161,26 +232,29 @@ static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRe
 
 /* ---- What pays. */
 
+/* The lanes whose vectors are transposed together: a chunk's, or all of threads side by side. */
+static int lanes_together(const struct simd *s) {
+    return s->chunk_lanes == 1 ? s->lanes : s->chunk_lanes;
+}
+
 static bool offsets_are(struct simd *s, const int64_t *offsets, int64_t step) {
-    for (int chunk = 0; chunk < s->chunk_count; chunk++)
-        for (int i = 1; i < s->chunk_lanes; i++) {
-            const int64_t *own = offsets + chunk * s->chunk_lanes;
-            if (own[i] - own[i - 1] != step) return false;
-        }
+    for (int i = 1; i < s->lanes; i++)
+        if (i % lanes_together(s) && offsets[i] - offsets[i - 1] != step) return false;
     return true;
 }
 
 /* The lanes' narrow elements are close enough for a few vectors and byte shuffles: the same for each access.
  */
 static bool are_dense(struct simd *s, const int64_t *offsets, int64_t size) {
-    for (int chunk = 0; chunk < s->chunk_count; chunk++) {
-        const int64_t *own = offsets + (ptrdiff_t)chunk * s->chunk_lanes;
+    int lanes = lanes_together(s);
+    for (int first = 0; first < s->lanes; first += lanes) {
+        const int64_t *own = offsets + first;
         int64_t low = own[0], high = own[0];
-        for (int i = 1; i < s->chunk_lanes; i++) {
+        for (int i = 1; i < lanes; i++) {
             if (own[i] < low) low = own[i];
             if (own[i] > high) high = own[i];
         }
-        if ((high - low) / size >= s->chunk_lanes / 2 * s->chunk_lanes) return false;
+        if ((high - low) / size >= lanes / 2 * lanes) return false;
     }
     return size < 4;
 }
@@ -275,7 +349,7 @@ static void find_in_block(struct simd *s, LLVMBasicBlockRef block) {
 
 void neighbours_find(struct simd *s) {
     int order = 0;
-    if (s->chunk_lanes == 1 || s->unit->form != FORM_BEST) return;
+    if ((s->chunk_lanes == 1 && !simd_goes_together(s)) || s->unit->form != FORM_BEST) return;
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(i, block) value_of(s, i)->order = order++;
     FOR_EACH_BLOCK(block, s->entry) find_in_block(s, block);
@@ -297,6 +371,11 @@ static LLVMValueRef address_at(struct simd *s, LLVMValueRef base, int64_t bytes)
 /* The addresses of the first element in each lane of the chunk. */
 static void lane_addresses(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *lanes) {
     LLVMValueRef address = address_of(group->place);
+    if (s->chunk_lanes == 1) {
+        for (int lane = 0; lane < s->lanes; lane++)
+            lanes[lane] = address_at(s, chunk_of(s, address, lane), group->bytes);
+        return;
+    }
     int shape = piece_is(s, address) ? value_of(s, address)->piece : shape_of(s, address);
     LLVMValueRef base = piece_is(s, address) ? piece_first_lane(s, address, chunk)
                         : shape >= 0         ? scalar_of(s, address)
@@ -319,8 +398,33 @@ static unsigned least_align(const struct neighbours *group) {
 
 /* Parts of 128 bits of a chunk; lanes i, i + lanes / parts, … are together. */
 static int parts_of(struct simd *s, int64_t size) {
-    int parts = (int)(s->chunk_lanes * size / 16);
+    int parts = (int)(lanes_together(s) * size / 16);
     return parts ? parts : 1;
+}
+
+/* Sets the value of a load to a vector of the lanes' elements. */
+static void set_lanes(struct simd *s, struct neighbours *group, int n, int chunk, LLVMValueRef vector) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMVectorType(type_of(group->place), (unsigned)lanes_together(s));
+    vector = LLVMBuildBitCast(b, vector, type, "");
+    if (s->chunk_lanes > 1) {
+        chunk_set(s, group->accesses[n], chunk, vector);
+        return;
+    }
+    group->columns[n] = vector;
+    for (int lane = 0; lane < s->lanes; lane++)
+        chunk_set(s, group->accesses[n], lane, LLVMBuildExtractElement(b, vector, simd_i32(s, lane), ""));
+}
+
+/* The lanes' values to be stored, as bits. */
+static LLVMValueRef get_lanes(struct simd *s, LLVMValueRef value, int chunk, LLVMTypeRef bits) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(value), (unsigned)lanes_together(s));
+    LLVMValueRef vector = LLVMGetPoison(type);
+    if (s->chunk_lanes > 1) vector = chunk_of(s, value, chunk);
+    for (int lane = 0; s->chunk_lanes == 1 && lane < s->lanes; lane++)
+        vector = LLVMBuildInsertElement(b, vector, chunk_of(s, value, lane), simd_i32(s, lane), "");
+    return LLVMBuildBitCast(b, vector, LLVMVectorType(bits, (unsigned)lanes_together(s)), "");
 }
 
 static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
@@ -328,14 +432,15 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     LLVMTypeRef type = type_of(group->place), bits = bits_of(s, type);
     LLVMTypeRef own = LLVMVectorType(bits, (unsigned)group->count);
     int64_t size = size_of(s, group->place);
-    int parts = parts_of(s, size), lanes = s->chunk_lanes / parts;
+    int all = lanes_together(s), parts = parts_of(s, size), lanes = all / parts;
     LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
                  out[MOST_TRANSPOSED] = {NULL};
     if (!group->loaded) group->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));
-    if (!group->loaded) return;
+    if (!group->columns) group->columns = arena_alloc(&s->arena, MOST_NEIGHBOURS * sizeof(LLVMValueRef));
+    if (!group->loaded || !group->columns) return;
     LLVMValueRef *loaded = group->loaded + (ptrdiff_t)chunk * s->chunk_lanes;
     lane_addresses(s, group, chunk, addresses);
-    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+    for (int lane = 0; lane < all; lane++) {
         loaded[lane] = LLVMBuildLoad2(b, own, addresses[lane], "");
         LLVMSetAlignment(loaded[lane], least_align(group));
     }
@@ -349,7 +454,7 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     for (int n = 0; n < group->count; n++) {
         LLVMValueRef value = out[n / in_vector];
         if (in_vector > 1) value = lanes_part(s, value, n % in_vector * lanes, lanes);
-        chunk_set(s, group->accesses[n], chunk, LLVMBuildBitCast(b, value, chunk_type(s, type), ""));
+        set_lanes(s, group, n, chunk, value);
     }
 }
 
@@ -369,7 +474,7 @@ static void emit_copies(struct simd *s, const struct neighbours *group, const st
                         int chunk) {
     LLVMValueRef addresses[GANG_MAX_LANES] = {NULL};
     lane_addresses(s, group, chunk, addresses);
-    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+    for (int lane = 0; lane < lanes_together(s); lane++) {
         LLVMValueRef vector = from->loaded[chunk * s->chunk_lanes + lane];
         LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, addresses[lane]), least_align(group));
     }
@@ -379,16 +484,14 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef bits = bits_of(s, type_of(group->place));
     int64_t size = size_of(s, group->place);
-    int parts = parts_of(s, size), lanes = s->chunk_lanes / parts;
+    int all = lanes_together(s), parts = parts_of(s, size), lanes = all / parts;
     LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
                  out[MOST_TRANSPOSED] = {NULL};
     lane_addresses(s, group, chunk, addresses);
-    for (int n = 0; n < group->count; n++) {
-        LLVMValueRef value = chunk_of(s, LLVMGetOperand(group->accesses[n], 0), chunk);
-        vectors[n] = LLVMBuildBitCast(b, value, chunk_type(s, bits), "");
-    }
+    for (int n = 0; n < group->count; n++)
+        vectors[n] = get_lanes(s, LLVMGetOperand(group->accesses[n], 0), chunk, bits);
     int count = lanes_transpose(s, vectors, group->count, lanes, parts, out), in_vector = lanes / count;
-    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+    for (int lane = 0; lane < all; lane++) {
         int part = lane / lanes, i = lane % lanes;
         LLVMValueRef vector = out[i / in_vector];
         int first = (part * in_vector + i % in_vector) * group->count;
@@ -397,18 +500,57 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
     }
 }
 
-bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {
-    struct neighbours *group = value_of(s, access)->neighbours;
-    if (!group || mask_chunk(s, chunk)) return false;
-    if (access != group->place) return true;
+static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
+    bool load = is_load(group->place);
     if (chunk == 0)
-        simd_remark(s, access, "%s: a vector for each lane, transposed", is_load(access) ? "load" : "store");
-    const struct neighbours *from = is_load(access) ? NULL : copied_by(s, group);
-    if (is_load(access))
+        simd_remark(s, group->place, "%s: a vector for each lane, transposed", load ? "load" : "store");
+    const struct neighbours *from = load ? NULL : copied_by(s, group);
+    if (load)
         emit_loads(s, group, chunk);
     else if (from)
         emit_copies(s, group, from, chunk);
     else
         emit_stores(s, group, chunk);
+}
+
+/* What threads side by side have loaded together and now store to neighbouring elements, as one vector: of a
+ * tile that is transposed on its way. NULL: something else. LLVM would take the elements from where they were
+ * loaded, one by one. */
+static LLVMValueRef column_of(struct simd *s, LLVMValueRef access) {
+    LLVMValueRef value = LLVMGetOperand(access, 0);
+    if (is_load(access) || !LLVMIsALoadInst(value)) return NULL;
+    const struct neighbours *group = value_of(s, value)->neighbours;
+    int shape = shape_of(s, address_of(access));
+    if (!group || !group->columns || group->serial != s->serial || shape < 0 ||
+        !offsets_are(s, shape_offsets(s, shape), size_of(s, access)) ||
+        LLVMGetOrdering(access) != LLVMAtomicOrderingNotAtomic || LLVMGetVolatile(access))
+        return NULL;
+    for (int n = 0; n < group->count; n++)
+        if (group->accesses[n] == value) return group->columns[n];
+    return NULL;
+}
+
+/* Threads side by side are written for all lanes at once: their loads with the first, their stores with the
+ * last. Not where only some of them are written (parts.c). */
+static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
+    struct neighbours *group = value_of(s, access)->neighbours;
+    if (s->first_chunk != 0 || s->end_chunk != s->chunk_count) return false;
+    LLVMValueRef column = group ? NULL : column_of(s, access);
+    if (!group && !column) return false;
+    if (chunk != (is_load(access) ? 0 : s->end_chunk - 1)) return true;
+    if (column) {
+        LLVMValueRef address = chunk_of(s, address_of(access), 0);
+        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, column, address), LLVMGetAlignment(access));
+    } else if (access == group->place) {
+        emit_group(s, group, 0);
+    }
     return true;
+}
+
+bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {
+    struct neighbours *group = value_of(s, access)->neighbours;
+    if (mask_chunk(s, chunk)) return false;
+    if (s->chunk_lanes == 1) return simd_goes_together(s) && emit_side_by_side(s, access, chunk);
+    if (group && access == group->place) emit_group(s, group, chunk);
+    return group != NULL;
 }

@@ -12,6 +12,7 @@ struct neighbours {
     LLVMValueRef place;                     /* the first load, the last store: where all are written */
     int64_t bytes;                          /* from its address to the first element */
     LLVMValueRef *loaded;                   /* each lane's vector, … */
+    LLVMValueRef *columns;                  /* each load's, of threads side by side, … */
     int serial;                             /* in this emission */
 };
 

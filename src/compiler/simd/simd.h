@@ -144,6 +144,8 @@ struct simd {
 };
 
 /* ---- Types and constants (values.c). */
+/* Whether threads side by side, of one lane per chunk, go on together from instruction to instruction. */
+bool simd_goes_together(const struct simd *s);
 LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element);
 LLVMTypeRef simd_i1(struct simd *s);
 LLVMTypeRef mask_type(struct simd *s);                         /* of one chunk */

@@ -67,6 +67,12 @@ int chunks_of_simdgroup(struct simd *s) {
     return chunks < s->chunk_count ? chunks : s->chunk_count;
 }
 
+/* Threads side by side whose tiles are written elsewhere (parts.c) go on together: LLVM makes vectors of what
+ * they do to neighbouring elements, as far as no other access is in between. */
+bool simd_goes_together(const struct simd *s) {
+    return s->chunk_lanes == 1 && s->lanes >= LANES_IN_PARTS;
+}
+
 /* ---- The table. */
 
 static unsigned place_in_table(const struct simd *s, LLVMValueRef original) {
