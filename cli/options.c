@@ -115,6 +115,7 @@ static const struct option of_show[] = {
      "the GPU to show code for: sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a (default:\n"
      "this machine's GPU, or sm_90a if it has none)",
      TEXT(target), .words = "sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a"},
+    {"--checked", NULL, "the code of checked runs (smelt check)", FLAG(checked)},
     {"--why", NULL,
      "for each gather, scatter, masked loop or rejection by the SIMD engine: the\n"
      "line that caused it, and why; for a GPU (--target): what one thread of it does",
@@ -185,7 +186,9 @@ const struct command check_command = {
         "barriers\n"
         "that threads miss. The exit status is 1 if there are findings; without any, files of outputs are "
         "written.\n"
-        "It takes the options of smelt run; the kernel runs once, whatever --repeat says.\n",
+        "It takes the options of smelt run; the kernel runs once, whatever --repeat says. On a GPU (--device "
+        "cuda),\n"
+        "it finds the first access out of bounds and nothing else.\n",
     .options = {both, of_check},
     .width = 26,
     .argument = add_positional,

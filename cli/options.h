@@ -69,6 +69,7 @@ struct options {
     bool shrink;
     /* show */
     char *stage, *after, *target;
+    bool checked; /* the code of checked runs */
     bool why, time;
     /* tune */
     char *operation; /* a shipped operation, in place of a source */

@@ -42,6 +42,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
     s->run.timeout = o->timeout;
     s->run.target = o->target;
     s->run.after = o->after;
+    s->run.check = o->checked;
     return SMELT_OK;
 }
 
@@ -71,6 +72,7 @@ static smelt_status open_function(const struct options *o, struct session *s) {
     s->dispatch.timeout = o->timeout;
     s->dispatch.target = o->target;
     s->dispatch.after = o->after;
+    s->dispatch.check = o->checked;
     return SMELT_OK;
 }
 

@@ -10,16 +10,21 @@ struct cuda_parameters {
     uint32_t group_size[3]; /* threads of a full group */
     uint32_t groups[3];     /* threadgroups */
     uint32_t reserved;
-    uint64_t
-        stop;     /* polled codes: address of a uint32_t in the device's memory; not 0: the kernel must end */
-    uint64_t log; /* codes that log: address of a struct cuda_log in the device's memory */
+    uint64_t stop; /* polled codes: address of a struct cuda_stop in the device's memory */
+    uint64_t log;  /* codes that log: address of a struct cuda_log in the device's memory */
     /* One per binding of the image of kind BUFFER or THREADGROUP, in order: the address in the device's
      * memory, or the offset in the threadgroup's, behind image.threadgroup_bytes, a multiple of 16. An
      * inlined buffer's is unused. */
     uint64_t slots[];
 };
 
-/* Behind the slots, 16-aligned, the contents of inlined buffers, in the order of their bindings, each of
+/* Of tested codes, behind the slots, one per slot: the memory that accesses through it may touch. */
+struct cuda_extent {
+    uint64_t start; /* an address in the device's memory; of threadgroup memory 0: the slot's own */
+    uint64_t bytes;
+};
+
+/* Behind them, 16-aligned, the contents of inlined buffers, in the order of their bindings, each of
  * inlined_bytes(). */
 #define CUDA_PARAMETER_LIMIT 4096 /* bytes in all */
 
@@ -34,6 +39,18 @@ static inline uint8_t inlined_class(size_t bytes) {
     while (class <= 8 && inlined_bytes(class) < bytes) class ++;
     return class <= 8 ? class : 0;
 }
+
+/* Zeros before the launch. Codes that are polled but not tested have its first word alone. */
+struct cuda_stop {
+    uint32_t flag; /* not 0: the kernel must end */
+    /* Tested codes: the first thread that finds an access outside of its array sets `taken`, describes the
+     * access, and sets the flag. */
+    uint32_t taken;
+    uint64_t sites;         /* address of a struct access_site in the device's memory, as all in it */
+    uint64_t address;       /* of the lowest access that the test stands for */
+    uint64_t start, extent; /* of the array: bytes */
+    uint64_t group, thread; /* the number of the group in the grid, x fastest, and the index in the group */
+};
 
 /* What kernels log. A thread counts its call in `lines`, takes CUDA_LOG_HEADER + n words with one atomic
  * addition to `used`, and writes them if they lie within the capacity: n, its group's number, its index in

@@ -30,7 +30,7 @@ struct code_shape {
     uint32_t most_threads; /* PTX: of a group, where its size is not known */
     uint32_t folded;  /* PTX: more groups than the hardware's grid allows: they are numbered in one row */
     uint16_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
-    uint8_t tested;   /* CPUs: accesses are tested against the extents of their arrays */
+    uint8_t tested;   /* accesses are tested against the extents of their arrays */
     uint8_t also;     /* checked code: enum check_also (abi/check.h) */
     uint32_t coarse;  /* PTX: one thread may do the work of several (image.coarse). 1, 2, 4: the grid has many
                          groups in its first, second, third dimension; COARSE_LINE: it has one dimension. 0: no

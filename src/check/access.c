@@ -22,16 +22,7 @@ static void describe_outside(struct check *check, struct finding *finding, char 
     }
     check_name(check, address, told);
     uint64_t count = now->extent / (now->element ? now->element : 1);
-    const char *amount = bytes > now->element
-                             ? findings_text(check->findings, "%llu bytes from ", (unsigned long long)bytes)
-                             : "";
-    told->message = findings_text(check->findings,
-                                  "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s "
-                                  "%s%s[%lld]%s, but '%s' has %llu element%s",
-                                  told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
-                                  told->threadgroup[1], told->threadgroup[2], verb, amount, told->argument,
-                                  (long long)told->index, *amount ? " on" : "", told->argument,
-                                  (unsigned long long)count, count == 1 ? "" : "s");
+    told->message = findings_outside(check->findings, told, verb, bytes > now->element ? bytes : 0, count);
 }
 
 /* An access that has no memory gets zeros. A value that is read there is undefined since `finding` (NULL: the

@@ -74,21 +74,8 @@ smelt_status check_end(struct check *check, bool is_whole) {
     if (is_whole) undefined_end(check);
     if (is_whole) advice_end(check);
     struct findings *findings = check->findings;
-    if (check->launch.accept) findings_filter(findings, check->launch.accept, check->launch.accept_context);
-    int count = 0;
-    const smelt_finding *first = NULL;
-    for (int i = 0; i < findings->count; i++) {
-        const smelt_finding *told = &findings->list[i]->told;
-        if (finding_is_advice(told)) continue;
-        if (!count++) first = told;
-    }
     check->findings = NULL;
-    findings_publish(findings);
-    if (!first) return SMELT_OK;
-    char where[600] = "";
-    if (first->line) snprintf(where, sizeof where, "%s:%d: ", first->file, first->line);
-    return fail(SMELT_ERROR_CHECK, "kernel '%s': %s%s (%s)%s", check->launch.kernel, where, first->message,
-                first->code, count > 1 ? "; there are more findings" : "");
+    return findings_end(findings, check->launch.kernel, check->launch.accept, check->launch.accept_context);
 }
 
 /* ---- Who and where. */

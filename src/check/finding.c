@@ -110,6 +110,36 @@ const char *findings_text(struct findings *findings, const char *format, ...) {
     return or_empty(arena_copy(&findings->arena, text, strlen(text)));
 }
 
+const char *findings_outside(struct findings *findings, const smelt_finding *told, const char *verb,
+                             uint64_t bytes, uint64_t count) {
+    const char *amount = bytes ? findings_text(findings, "%llu bytes from ", (unsigned long long)bytes) : "";
+    return findings_text(findings,
+                         "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s %s%s[%lld]%s, but '%s' has %llu "
+                         "element%s",
+                         told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
+                         told->threadgroup[1], told->threadgroup[2], verb, amount, told->argument,
+                         (long long)told->index, *amount ? " on" : "", told->argument,
+                         (unsigned long long)count, count == 1 ? "" : "s");
+}
+
+smelt_status findings_end(struct findings *findings, const char *kernel,
+                          bool (*accept)(const void *context, smelt_finding *finding), const void *context) {
+    if (accept) findings_filter(findings, accept, context);
+    int count = 0;
+    const smelt_finding *first = NULL;
+    for (int i = 0; i < findings->count; i++) {
+        const smelt_finding *told = &findings->list[i]->told;
+        if (finding_is_advice(told)) continue;
+        if (!count++) first = told;
+    }
+    findings_publish(findings);
+    if (!first) return SMELT_OK;
+    char where[600] = "";
+    if (first->line) snprintf(where, sizeof where, "%s:%d: ", first->file, first->line);
+    return fail(SMELT_ERROR_CHECK, "kernel '%s': %s%s (%s)%s", kernel, where, first->message, first->code,
+                count > 1 ? "; there are more findings" : "");
+}
+
 void findings_free(struct findings *findings) {
     if (findings) arena_free(&findings->arena);
     free(findings);

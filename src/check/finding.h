@@ -74,6 +74,16 @@ bool finding_is_advice(const smelt_finding *finding);
 const char *findings_text(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The message of an access that misses its array. The finding has its threads, argument and index. bytes: of
+ * the access, if it is larger than an element; else 0. count: elements of the array. */
+const char *findings_outside(struct findings *findings, const smelt_finding *told, const char *verb,
+                             uint64_t bytes, uint64_t count);
+
+/* Ends a launch of `kernel`: those that `accept` (optional) takes become the calling thread's, which takes
+ * them. CHECK, with the first one's message, if any is not advice. */
+smelt_status findings_end(struct findings *findings, const char *kernel,
+                          bool (*accept)(const void *context, smelt_finding *finding), const void *context);
+
 /* The calling thread's findings become these, which are taken, or none. */
 void findings_publish(struct findings *findings);
 void findings_free(struct findings *findings);

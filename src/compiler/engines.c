@@ -86,6 +86,7 @@ static const struct engine_target engines[] = {
                     .lower = ptx_passes,
                     .run_passes = ptx_run_passes,
                     .specialises = true,
+                    .has_spaces = true,
                     .claims_alignment = true,
                     .converts_bfloat = true,
                     .saturates = true,

@@ -45,7 +45,8 @@ struct launch_buffer {
     char *start;           /* of the memory, or of the bytes */
     size_t offset;         /* where the buffer begins, from `start` on */
     size_t bytes;          /* of the buffer's elements */
-    size_t before, span; /* CPUs: bytes that strides reach before its first element, and all; 0, 0: `bytes` */
+    size_t before,
+        span; /* tested code: bytes that strides reach before its first element, and all; 0, 0: `bytes` */
     const smelt_array *array; /* for messages; NULL: bytes */
     bool undefined;           /* checked launches: nobody has given the elements values */
 };
@@ -78,8 +79,8 @@ struct launch {
     const struct image *edge_image;   /* … those of the code for groups at the edge; NULL: no other code */
     const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
     const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
-    bool tested;          /* on a CPU: accesses are tested against the extents of their arrays */
-    bool check;           /* on `checked` of the device that is named */
+    bool tested;          /* accesses are tested against the extents of their arrays */
+    bool check;           /* on `checked` of the device that is named, or by tests */
     const char *look_for; /* … for what else on request: words, as in smelt_run_desc.also; NULL: nothing */
     uint32_t also;        /* … as bits of enum check_also */
     bool unchecked;       /* not `tested`, as the caller asks */
@@ -99,6 +100,7 @@ struct device {
     const char *target;           /* the target of its code; part of cache keys; NULL: this machine's CPU */
     enum engine engine;           /* the engine of its code */
     const struct device *checked; /* (optional) the same device, where every access of memory is checked */
+    bool tests;                   /* instead: checked launches run code that tests accesses (`tested`) */
     uint64_t threadgroup_limit;   /* bytes of threadgroup memory */
     uint32_t thread_limit;        /* threads per group */
     const struct memory_space *space; /* the memory of arrays that kernels use; NULL: the host's */

@@ -53,7 +53,13 @@ void gpu_shape(const struct launch *launch, bool barrier_hint, struct code_shape
         if (launch->grid[d] >= INT32_MAX - 1023u) shape->small = 0;
         if (launch->groups[d] > (d ? GPU_MOST_BLOCKS : GPU_MOST_BLOCKS_X)) shape->folded = 1;
     }
-    memcpy(shape->inlined, launch->inlined, sizeof shape->inlined);
+    if (launch->tested) {
+        /* An index may be anything, and every access is to keep its own line. */
+        shape->tested = shape->polled = 1;
+        shape->small = shape->aligned = shape->distinct = 0;
+    } else {
+        memcpy(shape->inlined, launch->inlined, sizeof shape->inlined);
+    }
     if (threads % 32 == 0) {
         memcpy(shape->size, size, sizeof shape->size);
     } else {
@@ -61,5 +67,5 @@ void gpu_shape(const struct launch *launch, bool barrier_hint, struct code_shape
         shape->most_threads = 32;
         while (shape->most_threads < threads) shape->most_threads *= 2;
     }
-    shape->coarse = coarse_of(launch, shape);
+    shape->coarse = launch->tested ? 0 : coarse_of(launch, shape);
 }

@@ -8,6 +8,7 @@
 #include "kernel/trace.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,11 +99,30 @@ static bool all_are_checked(const struct device *device) {
 }
 
 bool launch_is_tested(const struct launch *launch) {
+    if (launch->device->tests) return launch->check;
     static struct setting setting = {"SMELT_BOUNDS", {"1", "0"}, ATOMIC_FLAG_INIT};
     return launch->device->checked && !launch->unchecked && setting_choice(&setting) == 0;
 }
 
+/* A device that only tests accesses says once what else a checked run would find. */
+static smelt_status use_tests(const struct launch *launch) {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    const char *name = launch->device->name;
+    if (launch->look_for && *launch->look_for)
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "kernel '%s': also is '%s'; device '%s' only tests accesses for their bounds, expected "
+                    "none, or device cpu",
+                    launch->what, launch->look_for, name);
+    if (!atomic_flag_test_and_set(&told))
+        log_line(SMELT_LOG_WARNING,
+                 "kernel '%s': on device '%s' a checked run ends at the first access out of bounds (SM001); "
+                 "races, values that were never set, missed barriers and all else are found on device cpu",
+                 launch->what, name);
+    return SMELT_OK;
+}
+
 static smelt_status use_checked(struct launch *launch) {
+    if (launch->device->tests) return use_tests(launch);
     if (!launch->device->checked)
         return fail(SMELT_ERROR_UNSUPPORTED, "kernel '%s': device '%s' cannot check a run; expected cpu",
                     launch->what, launch->device->name);

@@ -314,8 +314,11 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
                                .barrier_hint = barrier_hint(function),
                                .target = desc->target,
                                .after = desc->after};
-    struct launch launch = {
-        .what = name, .device = device, .timeout = desc->timeout, .unchecked = desc->unchecked};
+    struct launch launch = {.what = name,
+                            .device = device,
+                            .timeout = desc->timeout,
+                            .check = desc->check,
+                            .unchecked = desc->unchecked};
     function_inlined(function, desc, launch.inlined);
     TRY(shape_for_stage(&launch, &shape, stage, &options));
     return function->packaged

@@ -542,6 +542,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
             struct launch launch = {.what = kernel->desc.name,
                                     .device = device,
                                     .timeout = desc->timeout,
+                                    .check = desc->check,
                                     .unchecked = desc->unchecked};
             bound_inlined(&request, launch.inlined);
             struct shape_desc shape = {.grid = desc->grid,

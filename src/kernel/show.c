@@ -12,6 +12,7 @@ static const struct device absent_gpu = {.name = "cuda",
                                          .description = "a GPU that is not present",
                                          .target = USUAL_CUDA_TARGET,
                                          .engine = ENGINE_PTX,
+                                         .tests = true,
                                          .threadgroup_limit = 227 * 1024,
                                          .thread_limit = 1024,
                                          .shape = gpu_shape};
@@ -50,7 +51,8 @@ static const char *present_target(void) {
 smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *desc, smelt_stage stage,
                              struct code_options *options) {
     const char *what = launch->what;
-    const struct device *device = launch->device;
+    bool checked = launch->check && launch->device->checked && !desc->target;
+    const struct device *device = checked ? launch->device->checked : launch->device;
     static const int64_t usual[3] = {256, 1, 1};
     const int64_t *group = desc->group[0] ? desc->group : usual;
     bool why = stage == SMELT_STAGE_WHY, on_gpu = desc->target || engine_traits(device->engine)->is_gpu;
@@ -60,6 +62,7 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     TRY(check_target(what, desc->target));
     TRY(launch_measure(launch, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual));
     struct code_shape *shape = &options->shape;
+    launch->device = device;
     launch->tested = launch_is_tested(launch);
     device->shape(launch, desc->barrier_hint, shape);
     options->target = device->target;
@@ -69,6 +72,7 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
                     "kernel '%s': stages simd and why need the SIMD engine; %s '%s' uses another", what,
                     desc->target ? "target" : "device", desc->target ? desc->target : device->name);
     if (desc->target || (stage == SMELT_STAGE_PTX && !engine_traits(shape->engine)->is_gpu)) {
+        launch->tested = launch->check;
         gpu_shape(launch, desc->barrier_hint, shape);
         options->target = desc->target ? desc->target : present_target();
     }

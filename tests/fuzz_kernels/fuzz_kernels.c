@@ -22,7 +22,7 @@ static const char usage[] =
     "  --only A,B        leave out all other features\n"
     "  --features        list the features\n"
     "  --device A,B      the devices under test (default cpu), such as cpu,cuda\n"
-    "  --checked         instead of devices: smelt check, which must find nothing but what they do on "
+    "  --checked         checked runs on the devices, which must find nothing but what kernels do on "
     "purpose\n"
     "  --oracle NAME     the device that is right (default cpu-scalar)\n"
     "  --tolerance R     floats may differ by R, relative (default 0: the same bits)\n"

@@ -5,7 +5,7 @@
                            [--part small] [--sanitizer memcheck|racecheck] [--target sm_80] [--log FOLDER] [--list]
 
 What runs: the cases of tests/kernels (against their expectations, and bit by bit against device cpu), the families of
-tests/ml (against float64 references and device cpu), tests/seeds, tests/prelude, tests/library (against Python),
+tests/ml (against float64 references and device cpu), tests/check (accesses out of bounds), tests/seeds, tests/prelude, tests/library (against Python),
 tests/accuracy, the tests of tests/unit that are of a GPU or can be, and random kernels on both CPU engines and the GPU.
 Standard output has a line for each failure, its message in it, a line for each test that was skipped, and last
 `passed N, failed N, skipped N`. Exit status: 0 none failed, 1 some did, 2 bad command line, 77 there is no GPU.
@@ -90,6 +90,10 @@ def library_tests(smelt):
             yield Test("library_" + path.stem[len("test_"):], [sys.executable, "-B", path, smelt], inner=True)
 
 
+def check_tests(smelt, device):
+    yield Test("check_planted", [sys.executable, "-B", ROOT / "tests/check/test_planted.py", smelt, device], inner=True)
+
+
 def accuracy_tests(build, device):
     for part in ACCURACY_PARTS:
         yield Test(f"accuracy_{part}", [build / "tests/measure_accuracy", "--quick", "--device", device, "--only", part],
@@ -120,7 +124,7 @@ def fuzz_tests(build, device, folder, count):
 def all_tests(build, smelt, device, folder, sanitizer):
     # The long ones first, so that none is left alone at the end.
     tests = [*accuracy_tests(build, device), *fuzz_tests(build, device, folder, 5 if sanitizer else 50),
-             *program_tests(build), *library_tests(smelt), *kernel_tests(smelt)]
+             *program_tests(build), *library_tests(smelt), *check_tests(smelt, device), *kernel_tests(smelt)]
     return [t for t in tests if not (sanitizer and t.name.startswith("accuracy_"))]  # hours
 
 

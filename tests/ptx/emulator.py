@@ -73,12 +73,12 @@ def place(operand):
 
 @functools.cache
 def space_of(name):
-    return next((space for space in ("param", "shared", "global") if space in name), "generic")
+    return next((space for space in ("param", "shared", "global", "local") if space in name), "generic")
 
 
 class Thread:
     def __init__(self, index):
-        self.index, self.pc, self.registers, self.state = index, 0, {}, "runs"
+        self.index, self.pc, self.registers, self.state, self.local = index, 0, {}, "runs", bytearray(1 << 12)
 
 
 def extreme(operation, a, b):
@@ -108,7 +108,7 @@ class Machine:
         if space == "param":
             return self.parameters, address
         if space == "shared":
-            data, at = self.shared, address
+            data, at = self.shared, address & 0xFFFFFFFF  # addresses there have 32 bits
         elif SHARED_WINDOW <= address < SHARED_WINDOW + len(self.shared):
             data, at = self.shared, address - SHARED_WINDOW
         else:
@@ -267,6 +267,15 @@ class Machine:
             compare = name[1]
             put({"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b,
                  "nan": a != a or b != b, "num": a == a and b == b, "neu": not a == b, "ltu": not a >= b, "leu": not a > b, "gtu": not a <= b, "geu": not a < b}[compare], "pred")
+        elif operation == "atom":
+            data, at = self.find(self.address_of(thread, operands[1]), width(kind) // 8, space_of(name))
+            old = data[at:at + width(kind) // 8]
+            assert name[2] == "cas", ".".join(name)
+            put(int.from_bytes(old, "little"))
+            if get(0) == get(2):
+                data[at:at + len(old)] = (get(3) & (1 << width(kind)) - 1).to_bytes(len(old), "little")
+        elif operation in ("fence", "membar"):
+            pass
         elif operation == "selp":
             put(self.read(thread, operands[1 if self.read(thread, operands[3]) & 1 else 2]))
         else:
@@ -286,18 +295,21 @@ class Machine:
         else:
             self.write(thread, operands[0], int(value), to)
 
+    def address_of(self, thread, operand):
+        base, offset = place(operand)
+        return self.read(thread, base) + offset
+
     def access(self, thread, name, operands):
         kind, load = name[-1], name[0] == "ld"
         space = space_of(name)
         values, at = (operands[0], operands[1]) if load else (operands[1], operands[0])
-        base, offset = place(at)
-        address, registers = self.read(thread, base) + offset, parts(values)
+        address, registers = self.address_of(thread, at), parts(values)
         size = max(width(kind) // 8, 1)
         whole = size * len(registers)
         if address % whole:
             raise IndexError(f"{address:#x} is not aligned to {whole}: {'.'.join(name)}")
         for i, register in enumerate(registers):
-            data, at = self.find(address + i * size, size, space)
+            data, at = (thread.local, address + i * size) if space == "local" else self.find(address + i * size, size, space)
             if load:
                 value = int.from_bytes(data[at:at + size], "little")
                 self.write(thread, register, signed(value, width(kind)) if kind[0] == "s" else value,
@@ -438,13 +450,17 @@ class Machine:
                 else:
                     self.step(thread, name, operands)
 
-    def run(self, text, slots, groups, threads, shared=1 << 16):
-        """`slots`: addresses of buffers, in the order of the kernel's arguments. Groups and threads of one dimension."""
+    def run(self, text, slots, groups, threads, shared=1 << 16, stop=0, extents=()):
+        """`slots`: addresses of buffers, in the order of the kernel's arguments. Groups and threads of one dimension.
+
+        Of checked code, `stop`: the address of its struct cuda_stop; `extents`: start and bytes of each slot."""
         self.parse(text)
         self.block = threads
         self.shared = bytearray(shared)
         words = [threads * groups[0], groups[1], groups[2], threads, 1, 1, *groups, 0]
-        self.parameters = bytearray(struct.pack("<10I2Q", *words, 0, 0) + struct.pack(f"<{len(slots)}Q", *slots))
+        self.parameters = bytearray(struct.pack("<10I2Q", *words, stop, 0) + struct.pack(f"<{len(slots)}Q", *slots))
+        for extent in extents:
+            self.parameters += struct.pack("<2Q", *extent)
         for z in range(groups[2]):
             for y in range(groups[1]):
                 for x in range(groups[0]):

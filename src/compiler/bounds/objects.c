@@ -1,5 +1,6 @@
 /* The array that an address is computed from, and the sum that it is. */
 #include "compiler/bounds/bounds.h"
+#include "compiler/engine.h"
 
 #include <string.h>
 
@@ -42,8 +43,11 @@ static struct array_object of_argument(struct bounds *b, LLVMValueRef call, bool
 }
 
 static struct array_object of_global(struct bounds *b, LLVMValueRef global) {
+    LLVMValueRef start = global;
+    if (b->unit->target->has_spaces && LLVMGetPointerAddressSpace(LLVMTypeOf(global)))
+        start = LLVMConstAddrSpaceCast(global, type_pointer(b->unit));
     return (struct array_object){
-        .start = LLVMConstPtrToInt(global, type_i64(b->unit)),
+        .start = LLVMConstPtrToInt(start, type_i64(b->unit)),
         .extent = bounds_i64(b, LLVMABISizeOfType(b->unit->layout, LLVMGlobalGetValueType(global))),
         .kind = ACCESS_VARIABLE,
         .variable = global};

@@ -1,4 +1,5 @@
 #include "compiler/cpu/inside.h"
+#include "compiler/engine.h"
 
 #include <stddef.h>
 
@@ -74,11 +75,17 @@ LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic
                                                              : offsetof(struct buffer_extent, bytes));
 }
 
-/* ---- The scalar engine. */
+/* ---- The code of one thread. */
+
+/* The number that serves wherever the address lies. */
+static LLVMValueRef number_of(struct unit *unit, LLVMValueRef address) {
+    if (unit->target->has_spaces && LLVMGetPointerAddressSpace(LLVMTypeOf(address)))
+        address = LLVMBuildAddrSpaceCast(unit->builder, address, type_pointer(unit), "");
+    return LLVMBuildPtrToInt(unit->builder, address, type_i64(unit), "");
+}
 
 static LLVMValueRef lowest(struct unit *unit, LLVMValueRef address, LLVMValueRef low) {
-    LLVMBuilderRef b = unit->builder;
-    return LLVMBuildAdd(b, LLVMBuildPtrToInt(b, address, type_i64(unit), ""), low, "");
+    return LLVMBuildAdd(unit->builder, number_of(unit, address), low, "");
 }
 
 static LLVMValueRef is_outside(struct unit *unit, LLVMValueRef address, LLVMValueRef start,
@@ -87,7 +94,7 @@ static LLVMValueRef is_outside(struct unit *unit, LLVMValueRef address, LLVMValu
     return LLVMBuildICmp(b, LLVMIntUGE, LLVMBuildSub(b, address, start, ""), count, "");
 }
 
-static void lower_leaves(struct unit *unit, LLVMValueRef call) {
+void inside_lower_leaves(struct unit *unit, LLVMValueRef call) {
     LLVMBuilderRef b = unit->builder;
     LLVMPositionBuilderBefore(b, call);
     LLVMValueRef start = LLVMGetOperand(call, LEAVES_START),
@@ -102,22 +109,28 @@ static void lower_leaves(struct unit *unit, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
+LLVMValueRef inside_misses(struct unit *unit, LLVMValueRef call, LLVMValueRef *address) {
+    LLVMValueRef when = LLVMGetOperand(call, INSIDE_WHEN),
+                 count = inside_count(unit, LLVMGetOperand(call, INSIDE_EXTENT),
+                                      LLVMGetOperand(call, INSIDE_BYTES));
+    *address = lowest(unit, LLVMGetOperand(call, INSIDE_ADDRESS), LLVMGetOperand(call, INSIDE_LOW));
+    LLVMValueRef misses = is_outside(unit, *address, LLVMGetOperand(call, INSIDE_START), count);
+    return LLVMIsConstant(when) ? misses : LLVMBuildAnd(unit->builder, when, misses, "");
+}
+
+/* ---- The scalar engine. */
+
 static void lower_inside(struct unit *unit, LLVMValueRef call) {
     LLVMBuilderRef b = unit->builder;
     LLVMBasicBlockRef before = LLVMGetInstructionParent(call), after = flow_split_block(unit, call);
     LLVMBasicBlockRef outside = LLVMAppendBasicBlockInContext(unit->context, unit->entry, "outside");
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
     LLVMPositionBuilderAtEnd(b, before);
-    LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT),
-                 when = LLVMGetOperand(call, INSIDE_WHEN),
-                 address =
-                     lowest(unit, LLVMGetOperand(call, INSIDE_ADDRESS), LLVMGetOperand(call, INSIDE_LOW));
-    LLVMValueRef count = inside_count(unit, extent, LLVMGetOperand(call, INSIDE_BYTES));
-    LLVMValueRef misses = is_outside(unit, address, start, count);
-    if (!LLVMIsConstant(when)) misses = LLVMBuildAnd(b, when, misses, "");
+    LLVMValueRef address, misses = inside_misses(unit, call, &address);
     inside_branch(unit, misses, outside, after);
     LLVMPositionBuilderAtEnd(b, outside);
-    inside_fail(unit, LLVMGetOperand(call, INSIDE_SITES), start, extent, address);
+    inside_fail(unit, LLVMGetOperand(call, INSIDE_SITES), LLVMGetOperand(call, INSIDE_START),
+                LLVMGetOperand(call, INSIDE_EXTENT), address);
     LLVMInstructionEraseFromParent(call);
 }
 
@@ -127,7 +140,7 @@ void inside_lower(struct unit *unit, LLVMValueRef function) {
         for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
             next = LLVMGetNextInstruction(i);
             enum intrinsic intrinsic = intrinsic_of(i);
-            if (intrinsic == INTRINSIC_LEAVES) lower_leaves(unit, i);
+            if (intrinsic == INTRINSIC_LEAVES) inside_lower_leaves(unit, i);
             if (intrinsic != INTRINSIC_INSIDE) continue;
             lower_inside(unit, i);
             break; /* the rest of the block is the next to visit, or comes later */

@@ -1,4 +1,5 @@
-/* Tests of accesses (compiler/bounds) in the code of CPUs. */
+/* Tests of accesses (compiler/bounds) in the code of CPUs, and what the code of one thread on a GPU shares
+ * with it. */
 #ifndef SMELT_COMPILER_CPU_INSIDE_H
 #define SMELT_COMPILER_CPU_INSIDE_H
 
@@ -28,6 +29,13 @@ LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic
 /* The table of the arguments' extents, and a field of an argument's struct buffer_extent: i64. */
 LLVMValueRef inside_table(struct unit *unit, LLVMValueRef group);
 LLVMValueRef inside_buffer(struct unit *unit, LLVMValueRef table, uint64_t slot, size_t field);
+
+/* In the code of one thread: a call of `leaves` becomes comparisons. */
+void inside_lower_leaves(struct unit *unit, LLVMValueRef call);
+/* i1, at the builder's place: a call of `inside` finds an access outside. *address: that of the lowest one,
+ * i64.
+ */
+LLVMValueRef inside_misses(struct unit *unit, LLVMValueRef call, LLVMValueRef *address);
 
 /* For the scalar engine: the tests of a function become comparisons and branches. The extents of arguments
  * are not lowered. */

@@ -59,8 +59,7 @@ static void declare_kernel(struct unit *unit) {
     const struct image *image = &unit->result->image;
     uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
     if (image->coarse[0]) threads = image->block[0] * image->block[1] * image->block[2];
-    LLVMTypeRef bytes =
-        LLVMArrayType2(LLVMInt8TypeInContext(unit->context), ptx_parameter_bytes(&unit->result->image));
+    LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(unit->context), ptx_parameter_bytes(unit));
     unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5),
              align = LLVMGetEnumAttributeKindForName("align", 5);
     unsigned readnone = LLVMGetEnumAttributeKindForName("readnone", 8);

@@ -8,27 +8,50 @@ static bool has_slot(const struct binding *binding) {
     return binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
 }
 
-int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index) {
-    uint64_t offset = offsetof(struct cuda_parameters, slots);
+static uint64_t count_slots(const struct image *image) {
+    uint64_t count = 0;
+    for (int32_t i = 0; i < image->binding_count; i++) count += has_slot(&image->bindings[i]);
+    return count;
+}
+
+/* The number of an argument's slot; -1: it has none. */
+static int64_t slot_of(const struct image *image, int kind, int64_t index) {
+    int64_t slot = 0;
     for (int32_t i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
         if (!has_slot(binding)) continue;
-        if (binding->kind == kind && binding->index == index) return (int64_t)offset;
-        offset += sizeof(uint64_t);
+        if (binding->kind == kind && binding->index == index) return slot;
+        slot++;
     }
     return -1;
 }
 
-/* The end of the slots, where contents begin. */
-static uint64_t slots_end(const struct image *image) {
-    uint64_t offset = offsetof(struct cuda_parameters, slots);
-    for (int32_t i = 0; i < image->binding_count; i++)
-        if (has_slot(&image->bindings[i])) offset += sizeof(uint64_t);
+int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index) {
+    int64_t slot = slot_of(image, kind, index);
+    return slot < 0 ? -1
+                    : (int64_t)offsetof(struct cuda_parameters, slots) + slot * (int64_t)sizeof(uint64_t);
+}
+
+static uint64_t extents_begin(const struct image *image) {
+    return offsetof(struct cuda_parameters, slots) + count_slots(image) * sizeof(uint64_t);
+}
+
+int64_t ptx_extent_offset(const struct image *image, int kind, int64_t index) {
+    int64_t slot = slot_of(image, kind, index);
+    return slot < 0 ? -1 : (int64_t)extents_begin(image) + slot * (int64_t)sizeof(struct cuda_extent);
+}
+
+/* Where the contents of inlined buffers begin. */
+static uint64_t contents_begin(const struct unit *unit) {
+    const struct image *image = &unit->result->image;
+    uint64_t offset = extents_begin(image);
+    if (unit->request->shape.tested) offset += count_slots(image) * sizeof(struct cuda_extent);
     return (offset + 15) / 16 * 16;
 }
 
-int64_t ptx_inlined_offset(const struct image *image, int64_t index) {
-    uint64_t offset = slots_end(image);
+static int64_t inlined_offset(const struct unit *unit, int64_t index) {
+    const struct image *image = &unit->result->image;
+    uint64_t offset = contents_begin(unit);
     for (int32_t i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
         if (binding->kind == BINDING_BUFFER && binding->index == index && binding->inlined)
@@ -38,8 +61,9 @@ int64_t ptx_inlined_offset(const struct image *image, int64_t index) {
     return -1;
 }
 
-uint64_t ptx_parameter_bytes(const struct image *image) {
-    uint64_t offset = slots_end(image);
+uint64_t ptx_parameter_bytes(const struct unit *unit) {
+    const struct image *image = &unit->result->image;
+    uint64_t offset = contents_begin(unit);
     for (int32_t i = 0; i < image->binding_count; i++) offset += (uint64_t)image->bindings[i].inlined;
     return offset;
 }
@@ -138,7 +162,6 @@ static bool has_unknown_index(struct unit *unit) {
 
 /* Every call for a buffer's address must agree. */
 static void decide(struct unit *unit) {
-    struct image *image = &unit->result->image;
     if (has_unknown_index(unit)) return;
     for (int pass = 0; pass < 2; pass++) FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {
@@ -147,7 +170,7 @@ static void decide(struct unit *unit) {
         uint32_t bytes = inlined_bytes(unit->request->shape.inlined[binding->index]);
         bool good = only_loaded(call);
         if (pass == 0 && good && !binding->writable && !binding->inlined &&
-            ptx_parameter_bytes(image) + bytes <= CUDA_PARAMETER_LIMIT)
+            ptx_parameter_bytes(unit) + bytes <= CUDA_PARAMETER_LIMIT)
             binding->inlined = (int32_t)bytes;
         if (pass == 1 && !good) binding->inlined = 0;
     }
@@ -165,18 +188,17 @@ static LLVMValueRef find_inlined(struct unit *unit, struct binding **binding) {
 }
 
 smelt_status pass_ptx_inline(struct unit *unit) {
-    struct image *image = &unit->result->image;
     struct binding *binding;
     LLVMValueRef call;
     decide(unit);
     while ((call = find_inlined(unit, &binding))) {
         LLVMPositionBuilderBefore(unit->builder, call);
-        uint64_t offset = (uint64_t)ptx_inlined_offset(image, binding->index);
+        uint64_t offset = (uint64_t)inlined_offset(unit, binding->index);
         move_uses(unit, call, place_in_parameter(unit, offset));
         LLVMInstructionEraseFromParent(call);
     }
-    if (ptx_parameter_bytes(image) <= CUDA_PARAMETER_LIMIT) return SMELT_OK;
+    if (ptx_parameter_bytes(unit) <= CUDA_PARAMETER_LIMIT) return SMELT_OK;
     return unit_fail(unit, SMELT_ERROR_LIMIT,
                      "the kernel's arguments take %llu bytes; a GPU allows at most %d",
-                     (unsigned long long)ptx_parameter_bytes(image), CUDA_PARAMETER_LIMIT);
+                     (unsigned long long)ptx_parameter_bytes(unit), CUDA_PARAMETER_LIMIT);
 }

@@ -3,6 +3,8 @@
 
 const struct pass ptx_passes[] = {
     PASS(NULL, memory_measure_private),
+    PASS("bounds", pass_bounds),
+    PASS("ptx-inside", pass_ptx_inside),
     PASS("ptx-inline", pass_ptx_inline),
     PASS("ptx-retarget", pass_ptx_retarget),
     PASS("ptx-addresses", pass_ptx_addresses),

@@ -58,6 +58,9 @@ smelt_status pass_ptx_rounds(struct unit *unit);
 /* coarsen.c — one thread of the hardware does the work of several, where the shape allows it. */
 smelt_status pass_ptx_coarsen(struct unit *unit);
 
+/* inside.c — tests of accesses become comparisons, and what describes an access that fails one. */
+smelt_status pass_ptx_inside(struct unit *unit);
+
 /* lower.c — the remaining intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
  * fences; loops poll the stop flag if the shape requires it. */
 smelt_status pass_ptx_lower(struct unit *unit);
@@ -93,10 +96,10 @@ void ptx_widen_narrow(struct text *out, const char *ptx);
 LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);
 /* … marks the load of a buffer's address as aligned (BUFFER_ALIGNMENT). */
 void ptx_mark_aligned(struct unit *unit, LLVMValueRef load);
-/* The slot of a binding, and the place of an inlined one's contents; -1: the image has no such binding. */
+/* The slot of a binding, and its struct cuda_extent in tested code; -1: the image has no such binding. */
 int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index);
-int64_t ptx_inlined_offset(const struct image *image, int64_t index);
-uint64_t ptx_parameter_bytes(const struct image *image);
+int64_t ptx_extent_offset(const struct image *image, int kind, int64_t index);
+uint64_t ptx_parameter_bytes(const struct unit *unit);
 
 /* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
 smelt_status pass_ptx_code(struct unit *unit);

@@ -107,6 +107,7 @@ static const char *add_gpu(const struct cuda_driver *driver, int ordinal) {
     gpu->device.name = gpu->name;
     gpu->device.description = gpu->description;
     gpu->device.engine = ENGINE_PTX;
+    gpu->device.tests = true;
     cuda_device_functions(&gpu->device);
     cuda_space_functions(gpu);
     gpu->device.streams = &cuda_streams;

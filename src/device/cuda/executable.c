@@ -23,7 +23,9 @@ static smelt_status lay_out(const char *name, struct cuda_code *code) {
     for (int32_t i = 0; i < image->binding_count; i++) count += has_slot(&image->bindings[i]);
     code->slots = calloc(count + 1, sizeof *code->slots);
     if (!code->slots) return fail_out_of_memory(count * sizeof *code->slots);
-    uint64_t offset = (sizeof(struct cuda_parameters) + count * sizeof(uint64_t) + 15) / 16 * 16;
+    uint64_t offset = sizeof(struct cuda_parameters) + count * sizeof(uint64_t);
+    if (code->head.shape.tested) offset += count * sizeof(struct cuda_extent);
+    offset = (offset + 15) / 16 * 16;
     for (int32_t i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
         if (!has_slot(binding)) continue;

@@ -86,6 +86,22 @@ static smelt_status send_bytes(struct flight *f) {
     return SMELT_OK;
 }
 
+/* Of tested code, behind the slots. */
+static void fill_extents(struct flight *f) {
+    const struct cuda_code *code = f->code;
+    struct cuda_extent *extents = (struct cuda_extent *)&f->parameters.head.slots[code->slot_count];
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *slot = &code->slots[i];
+        const struct launch_buffer *buffer = &f->request->buffers[slot->index];
+        const size_t *memory = f->request->threadgroup_memory;
+        if (slot->threadgroup)
+            extents[i] = (struct cuda_extent){.bytes = memory ? memory[slot->index] : 0};
+        else
+            extents[i] = (struct cuda_extent){f->parameters.head.slots[i] - buffer->before,
+                                              buffer->span ? buffer->span : buffer->bytes};
+    }
+}
+
 static void copy_inlined(struct flight *f, const struct cuda_slot *slot) {
     const struct launch_buffer *buffer = &f->request->buffers[slot->index];
     memcpy(f->parameters.bytes + slot->offset, launch_address(buffer),
@@ -183,9 +199,10 @@ static smelt_status enqueue(struct flight *f) {
     TRY(cuda_stream_for(f->gpu, request->stream, &f->stream));
     TRY(measure_grid(f));
     TRY(fill_slots(f));
+    if (f->code->head.shape.tested) fill_extents(f);
     TRY(allow_shared(f));
     f->parameters.head.stop = f->parameters.head.log = f->parameters.head.reserved = 0;
-    if (request->timeout > 0 || request->info || f->code->head.image.log_words)
+    if (request->timeout > 0 || request->info || f->code->head.image.log_words || f->code->head.shape.tested)
         return flight_launch_and_wait(f);
     return flight_launch(f);
 }

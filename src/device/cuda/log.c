@@ -64,9 +64,9 @@ static size_t read_text(void *context, char *to, uint64_t address, size_t bytes)
 
 /* ---- Records. */
 
-/* The thread of a record, whose group may be cut off at the grid's edge. */
-static struct log_place place_of(const struct launch *request, const uint32_t groups[3], uint64_t group,
-                                 uint32_t index) {
+struct log_place cuda_log_place(const struct flight *flight, uint64_t group, uint32_t index) {
+    const struct launch *request = flight->request;
+    const uint32_t *groups = flight->parameters.head.groups;
     struct log_place place = {.group = group, .index = index};
     uint32_t rest = index;
     for (int d = 0; d < 3; d++) {
@@ -89,7 +89,7 @@ static void read_records(struct flight *flight, const uint64_t *words, uint64_t 
         uint64_t n = words[at], group = words[at + 1], index = words[at + 2];
         /* The first record that did not fit would begin with zeros. */
         if (!n || n > count - at - CUDA_LOG_HEADER || group >= all_groups || index >= flight->threads) break;
-        struct log_place place = place_of(flight->request, groups, group, (uint32_t)index);
+        struct log_place place = cuda_log_place(flight, group, (uint32_t)index);
         launch_log_add(log, &place, (uint32_t)n, words + at + CUDA_LOG_HEADER, read_text, reader);
         at += CUDA_LOG_HEADER + n;
     }

@@ -8,6 +8,9 @@
  * launch's. */
 smelt_status cuda_log_open(struct flight *flight, CUdeviceptr *address);
 
+/* The thread with an index in a group of a number, which may be cut off at the grid's edge. */
+struct log_place cuda_log_place(const struct flight *flight, uint64_t group, uint32_t index);
+
 /* After the launch has ended: reads its lines into flight->log. */
 smelt_status cuda_log_read(struct flight *flight, CUdeviceptr address);
 

@@ -4,14 +4,14 @@
 #include "base/watch.h"
 #include "device/cuda/flight.h"
 #include "device/cuda/log.h"
+#include "device/cuda/outside.h"
 
-/* ---- Time-outs. The flag that the kernel's loops look at lies in the GPU's memory. When time is over, or
- * the call is interrupted, it is set by a copy on another stream, which the GPU makes while the kernel runs.
- */
+/* ---- Time-outs. The flag that the kernel's loops look at lies in the GPU's memory (struct cuda_stop). When
+ * time is over, or the call is interrupted, it is set by a copy on another stream, which the GPU makes while
+ * the kernel runs. */
 
 struct watch {
     struct flight *flight;
-    CUdeviceptr flag;
     CUstream beside;
     struct alarm *alarm;
     struct interrupt_watch *interrupt; /* NULL: the call has none */
@@ -26,7 +26,7 @@ static void set_flag(struct watch *watch) {
     CUcontext previous = NULL;
     if (gpu->driver->context_get(&previous) != CUDA_SUCCESS) return;
     (void)gpu->driver->context_set(gpu->context);
-    (void)gpu->driver->copy_in(watch->flag, &set, sizeof set, watch->beside);
+    (void)gpu->driver->copy_in(watch->flight->parameters.head.stop, &set, sizeof set, watch->beside);
     (void)gpu->driver->context_set(previous);
 }
 
@@ -63,18 +63,24 @@ static smelt_status arm(struct watch *watch, double seconds) {
     return status;
 }
 
+/* In the stream's order: the kernel is not to end. */
+static smelt_status clear_stop(struct flight *flight) {
+    CUdeviceptr stop;
+    TRY(flight_scratch(flight, sizeof(struct cuda_stop), &stop));
+    flight->parameters.head.stop = stop;
+    CUDA_TRY(flight->gpu,
+             flight->gpu->driver->fill_32(stop, 0, sizeof(struct cuda_stop) / 4, flight->stream->handle),
+             "the stop flag of kernel '%s'", flight->executable->name);
+    return SMELT_OK;
+}
+
 static smelt_status watch_open(struct watch *watch, struct flight *flight) {
     struct cuda_gpu *gpu = flight->gpu;
-    const char *name = flight->executable->name;
     watch->flight = flight;
-    TRY(flight_scratch(flight, sizeof(uint32_t), &watch->flag));
-    CUDA_TRY(gpu, gpu->driver->fill_32(watch->flag, 0, 1, flight->stream->handle),
-             "the time-out of kernel '%s'", name);
     /* Excludes earlier work, and clears the flag before it may be set. */
     TRY(wait_for_earlier(flight->stream));
     CUDA_TRY(gpu, gpu->driver->stream_create(&watch->beside, CUDA_STREAM_NON_BLOCKING),
-             "the time-out of kernel '%s'", name);
-    flight->parameters.head.stop = watch->flag;
+             "the time-out of kernel '%s'", flight->executable->name);
     smelt_status status = arm(watch, flight->request->timeout);
     if (status != SMELT_OK) (void)gpu->driver->stream_destroy(watch->beside);
     return status;
@@ -140,7 +146,7 @@ static smelt_status measure(struct flight *flight) {
 
 smelt_status flight_launch_and_wait(struct flight *flight) {
     const struct launch *request = flight->request;
-    bool logs = flight->code->head.image.log_words != 0;
+    bool logs = flight->code->head.image.log_words != 0, tested = flight->code->head.shape.tested;
     struct watch watch = {.flight = NULL};
     CUdeviceptr log = 0;
     if (cuda_stream_records(flight->stream))
@@ -149,12 +155,14 @@ smelt_status flight_launch_and_wait(struct flight *flight) {
             "kernel '%s': the stream is recording; a launch %s must be waited for and cannot be recorded",
             flight->executable->name,
             request->timeout > 0 ? "with a time-out"
+            : tested             ? "that is checked"
             : logs               ? "that logs"
                                  : "with a smelt_run_info");
     if (logs) {
         TRY(cuda_log_open(flight, &log));
         flight->parameters.head.log = log;
     }
+    if (request->timeout > 0 || tested) TRY(clear_stop(flight));
     if (request->timeout > 0) TRY(watch_open(&watch, flight));
     smelt_status status = request->info ? measure(flight) : launch_and_finish(flight);
     if (watch.flight) status = watch_close(&watch, status);
@@ -163,6 +171,10 @@ smelt_status flight_launch_and_wait(struct flight *flight) {
     if (logs && readable) {
         smelt_status read = cuda_log_read(flight, log);
         if (status == SMELT_OK) status = read;
+    }
+    if (tested && readable) {
+        smelt_status found = cuda_outside_read(flight);
+        if (found != SMELT_OK) status = found;
     }
     return status;
 }

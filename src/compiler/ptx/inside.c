@@ -1,0 +1,131 @@
+/* Tests of accesses (compiler/bounds) in the code of GPUs.
+ *
+ * The first thread of a launch that misses an array describes the access in the launch's struct cuda_stop and
+ * sets its flag, at which all others end. It leaves by `exit` within one piece of assembly: no branch shows
+ * that other passes would have to take into account.
+ *
+ * Requires: the optimised entry, not retargeted. Establishes: no intrinsic of tests or extents is left. */
+#include "abi/cuda_parameters.h"
+#include "compiler/cpu/inside.h"
+#include "compiler/ptx/ptx.h"
+
+#include <stddef.h>
+
+#define OFFSET(field, number) \
+    _Static_assert(offsetof(struct cuda_stop, field) == (number), "the assembly stores it there")
+OFFSET(flag, 0);
+OFFSET(taken, 4);
+OFFSET(sites, 8);
+OFFSET(address, 16);
+OFFSET(start, 24);
+OFFSET(extent, 32);
+OFFSET(group, 40);
+OFFSET(thread, 48);
+
+/* $0: the access misses; $1: the struct cuda_stop; the others are its fields. */
+#define DESCRIBE                               \
+    "{ .reg .pred p, q; .reg .b32 r; "         \
+    "setp.ne.u32 p, $0, 0; mov.b32 r, 1; "     \
+    "@p atom.global.cas.b32 r, [$1+4], 0, 1; " \
+    "setp.eq.u32 q, r, 0; "                    \
+    "@q st.global.u64 [$1+8], $2; "            \
+    "@q st.global.u64 [$1+16], $3; "           \
+    "@q st.global.u64 [$1+24], $4; "           \
+    "@q st.global.u64 [$1+32], $5; "           \
+    "@q st.global.u64 [$1+40], $6; "           \
+    "@q st.global.u64 [$1+48], $7; "           \
+    "@q fence.sc.gpu; "                        \
+    "@q st.volatile.global.u32 [$1], 1; "      \
+    "@p exit; }"
+
+struct inside {
+    struct unit *unit;
+    LLVMValueRef stop, group, thread; /* i64, computed in the entry block */
+};
+
+static LLVMValueRef number(struct unit *unit, enum intrinsic intrinsic, int dimension) {
+    LLVMTypeRef i32 = type_i32(unit), i64 = type_i64(unit);
+    LLVMValueRef argument = constant_i32(unit, (uint32_t)dimension);
+    LLVMTypeRef type = LLVMFunctionType(i32, &i32, dimension >= 0, false);
+    const char *name = intrinsic_traits(intrinsic)->name;
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
+    if (!function) {
+        function = LLVMAddFunction(unit->module, name, type);
+        declare_pure(unit, function);
+    }
+    LLVMValueRef call = LLVMBuildCall2(unit->builder, type, function, &argument, dimension >= 0, "");
+    return LLVMBuildZExt(unit->builder, call, i64, "");
+}
+
+/* What describes a thread. */
+static void begin(struct inside *in) {
+    struct unit *unit = in->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry));
+    while (LLVMIsAAllocaInst(first)) first = LLVMGetNextInstruction(first);
+    LLVMPositionBuilderBefore(b, first);
+    in->stop = ptx_parameter(unit, type_i64(unit), offsetof(struct cuda_parameters, stop));
+    in->thread = number(unit, INTRINSIC_THREAD_INDEX, -1);
+    in->group = number(unit, INTRINSIC_THREADGROUP_POSITION, 2);
+    for (int d = 1; d >= 0; d--) {
+        in->group = LLVMBuildMul(b, in->group, number(unit, INTRINSIC_GRID_GROUPS, d), "");
+        in->group = LLVMBuildAdd(b, in->group, number(unit, INTRINSIC_THREADGROUP_POSITION, d), "");
+    }
+}
+
+static void lower_inside(struct inside *in, LLVMValueRef call) {
+    struct unit *unit = in->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef address, misses = inside_misses(unit, call, &address);
+    LLVMValueRef operands[] = {LLVMBuildZExt(b, misses, type_i32(unit), ""),
+                               in->stop,
+                               LLVMBuildPtrToInt(b, LLVMGetOperand(call, INSIDE_SITES), type_i64(unit), ""),
+                               address,
+                               LLVMGetOperand(call, INSIDE_START),
+                               LLVMGetOperand(call, INSIDE_EXTENT),
+                               in->group,
+                               in->thread};
+    ptx_assembly(unit, DESCRIBE, "r,l,l,l,l,l,l,l,~{memory}", NULL, operands,
+                 sizeof operands / sizeof *operands, true);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* A threadgroup argument begins where its address is; the launch gives the rest. */
+static smelt_status lower_extent(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
+    bool threadgroup = intrinsic == INTRINSIC_THREADGROUP_START || intrinsic == INTRINSIC_THREADGROUP_EXTENT;
+    bool start = intrinsic == INTRINSIC_THREADGROUP_START || intrinsic == INTRINSIC_BUFFER_START;
+    LLVMValueRef slot = LLVMGetOperand(call, 0), value;
+    if (threadgroup && start) {
+        LLVMTypeRef i32 = type_i32(unit), type = LLVMFunctionType(type_pointer(unit), &i32, 1, false);
+        LLVMValueRef function =
+            LLVMGetNamedFunction(unit->module, intrinsic_traits(INTRINSIC_THREADGROUP_ADDRESS)->name);
+        LLVMValueRef address = LLVMBuildCall2(unit->builder, type, function, &slot, 1, "");
+        value = LLVMBuildPtrToInt(unit->builder, address, type_i64(unit), "");
+    } else {
+        int64_t offset =
+            ptx_extent_offset(&unit->result->image, threadgroup ? BINDING_THREADGROUP : BINDING_BUFFER,
+                              (int64_t)LLVMConstIntGetZExtValue(slot));
+        if (offset < 0)
+            return unit_fail(unit, SMELT_ERROR_INTERNAL, "an argument that is tested is not bound");
+        size_t field = start ? offsetof(struct cuda_extent, start) : offsetof(struct cuda_extent, bytes);
+        value = ptx_parameter(unit, type_i64(unit), (uint64_t)offset + field);
+    }
+    LLVMReplaceAllUsesWith(call, value);
+    LLVMInstructionEraseFromParent(call);
+    return SMELT_OK;
+}
+
+smelt_status pass_ptx_inside(struct unit *unit) {
+    struct inside in = {.unit = unit};
+    if (!unit->request->shape.tested) return SMELT_OK;
+    begin(&in);
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        enum intrinsic intrinsic = intrinsic_of(i);
+        LLVMPositionBuilderBefore(unit->builder, i);
+        if (intrinsic == INTRINSIC_LEAVES) inside_lower_leaves(unit, i);
+        if (intrinsic == INTRINSIC_INSIDE) lower_inside(&in, i);
+        if (inside_is_extent(intrinsic)) TRY(lower_extent(unit, i, intrinsic));
+    }
+    return SMELT_OK;
+}

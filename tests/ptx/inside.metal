@@ -1,0 +1,58 @@
+// Kernels for test_inside.py. In each, thread 5 of group 1 (of 8 threads) is the only one that misses an array, if any does.
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void writes_past(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  o[i == 13 ? 16 : i] = a[i];
+}
+
+kernel void writes_in_front(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  o[i == 13 ? -1 : (int)i] = a[i];
+}
+
+kernel void reads_past(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  o[i] = a[i == 13 ? 1u << 30 : i];
+}
+
+kernel void throws_away(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  int v = a[i + 3];
+  o[i] = i + 3 < 16 ? v : 0;
+}
+
+kernel void vector_straddles(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  o[i] = dot(float4(*(const device packed_int4 *)(a + (i == 13 ? 13 : 0))), float4(1));
+}
+
+kernel void in_a_loop(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  int sum = 0;
+  for (uint k = 0; k < (i == 13 ? 17 : 16); k++) sum += a[k];
+  o[i] = sum;
+}
+
+kernel void stays_inside(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  int sum = 0;
+  for (uint k = 0; k < 16; k++) sum += a[k] * (int)(k ^ i);
+  o[i] = sum;
+}
+
+kernel void threadgroup_variable(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]],
+                                 uint t [[thread_index_in_threadgroup]]) {
+  threadgroup int other[8], s[8];
+  s[t] = a[i];
+  other[t] = 0;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[i] = s[i == 13 ? 8 : 7 - t] + other[7 - t];
+}
+
+kernel void threadgroup_argument(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], threadgroup int *s [[threadgroup(0)]],
+                                 uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+  s[i == 13 ? 8 : t] = a[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[i] = s[7 - t];
+}
+
+kernel void private_array(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  int p[4];
+  for (int k = 0; k < 4; k++) p[k] = a[i] + k;
+  o[i] = p[i == 13 ? 4 : a[i] & 3];
+}

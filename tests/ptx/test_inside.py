@@ -1,0 +1,64 @@
+"""Code of checked runs on GPUs, as PTX that an emulator runs: the first access that misses its array is described, and nothing of it
+happens. Run as `test_inside.py SMELT`."""
+import os
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from emulator import SHARED_WINDOW, Machine  # noqa: E402
+
+SMELT = os.path.abspath(sys.argv[1])
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside.metal")
+GROUPS, THREADS, COUNT, BETWEEN = 2, 8, 16, 64
+DATA = [3 * i - 7 for i in range(COUNT)]
+GUARD = bytes([0xAB]) * BETWEEN
+
+# What each kernel misses: the array, and the byte in it where the access begins.
+MISSES = {"writes_past": ("o", 64), "writes_in_front": ("o", -4), "reads_past": ("a", 1 << 32), "throws_away": None,
+          "vector_straddles": ("a", 52), "in_a_loop": ("a", 64), "stays_inside": None, "threadgroup_variable": ("s", 32),
+          "threadgroup_argument": ("s", 32), "private_array": ("p", 16)}
+EXTENTS = {"o": 64, "a": 64, "s": 32, "p": 16}
+
+
+def ptx_of(function, *options):
+    shown = subprocess.run([SMELT, "show", SOURCE, function, "--stage", "ptx", "--target", "sm_90a", "--threadgroup", str(THREADS), *options],
+                           capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, f"{function}: {shown.stderr}"
+    return shown.stdout
+
+
+def run(function, checked):
+    """The record of the launch (a struct cuda_stop), the addresses of o and a, and the contents of o with what lies around it."""
+    machine = Machine()
+    out = machine.allocate(GUARD + bytes(4 * COUNT) + GUARD) + BETWEEN
+    data = machine.allocate(GUARD + struct.pack(f"<{COUNT}i", *DATA) + GUARD) + BETWEEN
+    stop = machine.allocate(bytes(56))
+    slots, extents = [out, data], [(out, 4 * COUNT), (data, 4 * COUNT)]
+    if function == "threadgroup_argument":
+        slots, extents = [*slots, 0], [*extents, (0, 4 * THREADS)]
+    machine.run(ptx_of(function, *["--checked"] * checked), slots, (GROUPS, 1, 1), THREADS, stop=stop, extents=extents if checked else ())
+    return struct.unpack("<2I6Q", machine.contents(stop)), {"o": out, "a": data}, machine.contents(out - BETWEEN)
+
+
+def check(function, missed):
+    (flag, taken, _, address, start, extent, group, thread), arrays, around = run(function, True)
+    assert around.startswith(GUARD) and around.endswith(GUARD), f"{function}: something was written around the output"
+    if missed is None:
+        assert not flag and not taken, f"{function}: an access counts as outside"
+        assert around == run(function, False)[2], f"{function}: checked and plain code differ"
+        return
+    array, offset = missed
+    assert flag and taken, f"{function}: nothing was found"
+    assert (group, thread) == (1, 5), f"{function}: group {group}, thread {thread}"
+    assert extent == EXTENTS[array], f"{function}: an array of {extent} bytes, expected {EXTENTS[array]}"
+    assert address - start == offset & (1 << 64) - 1 or address - start == offset, f"{function}: at {address - start}, expected {offset}"
+    if array in arrays:
+        assert start == arrays[array], f"{function}: the array begins at {start:#x}, expected {arrays[array]:#x}"
+    if array == "s":
+        assert start >= SHARED_WINDOW, f"{function}: the array begins at {start:#x}, not in threadgroup memory"
+
+
+for name, expected in MISSES.items():
+    check(name, expected)
+print(f"{len(MISSES)} kernels")
