@@ -40,15 +40,17 @@ static inline uint8_t inlined_class(size_t bytes) {
     return class <= 8 ? class : 0;
 }
 
+enum cuda_found { CUDA_FOUND_NOTHING, CUDA_FOUND_OUTSIDE, CUDA_FOUND_MISALIGNED };
+
 /* Zeros before the launch. Codes that are polled but not tested have its first word alone. */
 struct cuda_stop {
     uint32_t flag; /* not 0: the kernel must end */
-    /* Tested codes: the first thread that finds an access outside of its array sets `taken`, describes the
-     * access, and sets the flag. */
-    uint32_t taken;
+    /* Tested codes: the first thread whose access must not happen sets `found`, describes the access, and
+     * sets the flag. */
+    uint32_t found;         /* enum cuda_found */
     uint64_t sites;         /* address of a struct access_site in the device's memory, as all in it */
     uint64_t address;       /* of the lowest access that the test stands for */
-    uint64_t start, extent; /* of the array: bytes */
+    uint64_t start, extent; /* of the array: bytes; 0, and the bytes that the address must be a multiple of */
     uint64_t group, thread; /* the number of the group in the grid, x fastest, and the index in the group */
 };
 

@@ -76,8 +76,8 @@ enum intrinsic_kind {
     X(PTX, ptx_, ORDERED, TOGETHER, OF_GPU)
 
 /* never: false, which LLVM does not see (phases.h). held_: its argument (hold.c). barrier_passes: do all
- * lanes wait? (simd/vectorise.c). inside_, leaves_ and the extents of arguments: compiler/bounds/bounds.h.
- * The others mark what ptx/matrix_load.c and matrix_sums.c place. */
+ * lanes wait? (simd/vectorise.c). inside_, leaves_, aligned_ and the extents of arguments:
+ * compiler/bounds/bounds.h. The others mark what ptx/matrix_load.c and matrix_sums.c place. */
 #define INTRINSICS_OF_PASSES(X)                                        \
     X(NEVER, never, APART, TOGETHER, OF_PASS)                          \
     X(HELD, held_, APART, TOGETHER, OF_PASS)                           \
@@ -88,6 +88,7 @@ enum intrinsic_kind {
     X(THREADGROUP_EXTENT, threadgroup_extent, PURE, ALONE, OF_BINDING) \
     X(INSIDE, inside_, ORDERED, ALONE, OF_PASS)                        \
     X(LEAVES, leaves_, PURE, ALONE, OF_PASS)                           \
+    X(ALIGNED, aligned_, ORDERED, ALONE, OF_PASS)                      \
     X(MATRIX_IN_MEMORY, matrix_in_memory, APART, TOGETHER, OF_PASS)    \
     X(TO_TENSOR, to_tensor_, APART, TOGETHER, OF_PASS)                 \
     X(FROM_TENSOR, from_tensor_, APART, TOGETHER, OF_PASS)

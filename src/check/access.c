@@ -62,12 +62,7 @@ static void misaligned(struct check *check, const char *address, enum check_acce
     smelt_finding *told = &finding->told;
     check_place(check, told);
     check_name(check, address, told);
-    told->message = findings_text(check->findings,
-                                  "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s '%s' at an address "
-                                  "that is not a multiple of %u bytes",
-                                  told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
-                                  told->threadgroup[1], told->threadgroup[2], verb_of(access), told->argument,
-                                  1u << alignment);
+    told->message = findings_misaligned(check->findings, told, verb_of(access), UINT64_C(1) << alignment);
 }
 
 static struct access of_argument(const struct check_argument *argument) {

@@ -122,6 +122,16 @@ const char *findings_outside(struct findings *findings, const smelt_finding *tol
                          (unsigned long long)count, count == 1 ? "" : "s");
 }
 
+const char *findings_misaligned(struct findings *findings, const smelt_finding *told, const char *verb,
+                                uint64_t bytes) {
+    return findings_text(
+        findings,
+        "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s '%s' at an address that is not a "
+        "multiple of %llu bytes",
+        told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0], told->threadgroup[1],
+        told->threadgroup[2], verb, told->argument, (unsigned long long)bytes);
+}
+
 smelt_status findings_end(struct findings *findings, const char *kernel,
                           bool (*accept)(const void *context, smelt_finding *finding), const void *context) {
     if (accept) findings_filter(findings, accept, context);

@@ -79,6 +79,10 @@ const char *findings_text(struct findings *findings, const char *format, ...)
 const char *findings_outside(struct findings *findings, const smelt_finding *told, const char *verb,
                              uint64_t bytes, uint64_t count);
 
+/* … and of one whose address is not a multiple of `bytes`. */
+const char *findings_misaligned(struct findings *findings, const smelt_finding *told, const char *verb,
+                                uint64_t bytes);
+
 /* Ends a launch of `kernel`: those that `accept` (optional) takes become the calling thread's, which takes
  * them. CHECK, with the first one's message, if any is not advice. */
 smelt_status findings_end(struct findings *findings, const char *kernel,

@@ -33,6 +33,7 @@ struct engine_target {
     bool specialises;       /* the code is compiled for a code shape's sizes */
     bool fills_memory;      /* threadgroup memory has contents when a group begins */
     bool has_spaces;        /* an address in threadgroup memory is no number that serves everywhere */
+    bool needs_alignment;   /* an access at another address than a multiple of its elements ends the kernel */
     bool claims_alignment;  /* lowering settles the alignment of accesses; else passes/alignment.c does */
     bool holds_constants;   /* loads from constant memory are invariant */
     bool calls_runtime;     /* functions of abi/runtime_names.h, and through pointers */

@@ -87,6 +87,7 @@ static const struct engine_target engines[] = {
                     .run_passes = ptx_run_passes,
                     .specialises = true,
                     .has_spaces = true,
+                    .needs_alignment = true,
                     .claims_alignment = true,
                     .converts_bfloat = true,
                     .saturates = true,

@@ -110,12 +110,13 @@ static smelt_status use_tests(const struct launch *launch) {
     const char *name = launch->device->name;
     if (launch->look_for && *launch->look_for)
         return fail(SMELT_ERROR_UNSUPPORTED,
-                    "kernel '%s': also is '%s'; device '%s' only tests accesses for their bounds, expected "
+                    "kernel '%s': also is '%s'; device '%s' only tests addresses, expected "
                     "none, or device cpu",
                     launch->what, launch->look_for, name);
     if (!atomic_flag_test_and_set(&told))
         log_line(SMELT_LOG_WARNING,
-                 "kernel '%s': on device '%s' a checked run ends at the first access out of bounds (SM001); "
+                 "kernel '%s': on device '%s' a checked run ends at the first access that is out of bounds "
+                 "or misaligned (SM001, SM012); "
                  "races, values that were never set, missed barriers and all else are found on device cpu",
                  launch->what, name);
     return SMELT_OK;

@@ -51,6 +51,10 @@ kernel void threadgroup_argument(device int *o [[buffer(0)]], const device int *
   o[i] = s[7 - t];
 }
 
+kernel void reads_misaligned(device int *o [[buffer(0)]], const device uchar *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  o[i] = *(const device int *)(a + (i == 13 ? 6 : 8));
+}
+
 kernel void private_array(device int *o [[buffer(0)]], const device int *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
   int p[4];
   for (int k = 0; k < 4; k++) p[k] = a[i] + k;

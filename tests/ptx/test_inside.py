@@ -1,5 +1,5 @@
-"""Code of checked runs on GPUs, as PTX that an emulator runs: the first access that misses its array is described, and nothing of it
-happens. Run as `test_inside.py SMELT`."""
+"""Code of checked runs on GPUs, as PTX that an emulator runs: the first access that misses its array, or is misaligned, is described
+and does not happen. Run as `test_inside.py SMELT`."""
 import os
 import struct
 import subprocess
@@ -17,7 +17,7 @@ GUARD = bytes([0xAB]) * BETWEEN
 # What each kernel misses: the array, and the byte in it where the access begins.
 MISSES = {"writes_past": ("o", 64), "writes_in_front": ("o", -4), "reads_past": ("a", 1 << 32), "throws_away": None,
           "vector_straddles": ("a", 52), "in_a_loop": ("a", 64), "stays_inside": None, "threadgroup_variable": ("s", 32),
-          "threadgroup_argument": ("s", 32), "private_array": ("p", 16)}
+          "threadgroup_argument": ("s", 32), "private_array": ("p", 16), "reads_misaligned": ("aligned", 6)}
 EXTENTS = {"o": 64, "a": 64, "s": 32, "p": 16}
 
 
@@ -42,15 +42,18 @@ def run(function, checked):
 
 
 def check(function, missed):
-    (flag, taken, _, address, start, extent, group, thread), arrays, around = run(function, True)
+    (flag, found, _, address, start, extent, group, thread), arrays, around = run(function, True)
     assert around.startswith(GUARD) and around.endswith(GUARD), f"{function}: something was written around the output"
     if missed is None:
-        assert not flag and not taken, f"{function}: an access counts as outside"
+        assert not flag and not found, f"{function}: an access counts as outside"
         assert around == run(function, False)[2], f"{function}: checked and plain code differ"
         return
     array, offset = missed
-    assert flag and taken, f"{function}: nothing was found"
+    assert flag and found == (2 if array == "aligned" else 1), f"{function}: found {found}"
     assert (group, thread) == (1, 5), f"{function}: group {group}, thread {thread}"
+    if array == "aligned":
+        assert (address - arrays["a"], start, extent) == (offset, 0, 4), f"{function}: at {address - arrays['a']}"
+        return
     assert extent == EXTENTS[array], f"{function}: an array of {extent} bytes, expected {EXTENTS[array]}"
     assert address - start == offset & (1 << 64) - 1 or address - start == offset, f"{function}: at {address - start}, expected {offset}"
     if array in arrays:

@@ -10,7 +10,7 @@ enum { COUNT = 8, ROOM = 256 };
 
 /* An access that the code of `axpy` is to find outside. */
 struct planted {
-    bool misses;
+    enum cuda_found found;
     uint32_t object, slot; /* of the access */
     uint64_t start, extent, address;
     struct seen seen;
@@ -46,13 +46,13 @@ static CUresult run_planted(const struct fake_launch *launch, void *context) {
     memcpy(planted->extents, parameter + sizeof(struct cuda_parameters) + 3 * sizeof(uint64_t),
            sizeof planted->extents);
     struct cuda_stop *stop = (struct cuda_stop *)(uintptr_t)planted->seen.head.stop;
-    if (!stop || stop->flag || stop->taken) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    if (!planted->misses) return CUDA_SUCCESS;
+    if (!stop || stop->flag || stop->found) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (!planted->found) return CUDA_SUCCESS;
     lay_out(planted, (struct constants *)(uintptr_t)planted->seen.slots[1]);
     fake->touch(planted->seen.slots[1], true);
     fake->touch(planted->seen.head.stop, true);
     *stop = (struct cuda_stop){.flag = 1,
-                               .taken = 1,
+                               .found = planted->found,
                                .sites = planted->seen.slots[1],
                                .address = planted->address,
                                .start = planted->start,
@@ -60,6 +60,12 @@ static CUresult run_planted(const struct fake_launch *launch, void *context) {
                                .group = 1,
                                .thread = 3};
     if (planted->object == ACCESS_VARIABLE) return CUDA_SUCCESS;
+    if (planted->found == CUDA_FOUND_MISALIGNED) {
+        stop->start = 0;
+        stop->extent = 4;
+        stop->address = planted->seen.slots[0] + planted->address;
+        return CUDA_SUCCESS;
+    }
     stop->start = planted->extents[0].start;
     stop->extent = planted->extents[0].bytes;
     stop->address = stop->start + planted->address;
@@ -102,7 +108,8 @@ static void test_extents(void **state) {
 static void test_access_of_an_argument(void **state) {
     (void)state;
     smelt_finding found;
-    struct planted planted = {.misses = true, .object = ACCESS_BUFFER, .address = 4 * (COUNT - 1)};
+    struct planted planted = {
+        .found = CUDA_FOUND_OUTSIDE, .object = ACCESS_BUFFER, .address = 4 * (COUNT - 1)};
     expect_failure(
         run(&planted, &(smelt_dispatch_desc){0}), SMELT_ERROR_CHECK,
         "kernel 'axpy': axpy.metal:8: thread (3, 0, 0) of threadgroup (1, 0, 0) writes y[8], but 'y' "
@@ -124,15 +131,29 @@ static void test_access_of_an_argument(void **state) {
     assert_true(smelt_findings_get(0, &found));
     assert_string_equal(found.argument, "y");
     /* The device continues. */
-    planted.misses = false;
+    planted.found = CUDA_FOUND_NOTHING;
     OK(run(&planted, &(smelt_dispatch_desc){0}));
     assert_int_equal(smelt_findings_count(), 0);
 }
 
+static void test_misaligned_access(void **state) {
+    (void)state;
+    smelt_finding found;
+    struct planted planted = {.found = CUDA_FOUND_MISALIGNED, .object = ACCESS_UNKNOWN, .address = 5};
+    expect_failure(
+        run(&planted, &(smelt_dispatch_desc){0}), SMELT_ERROR_CHECK,
+        "kernel 'axpy': axpy.metal:7: thread (3, 0, 0) of threadgroup (1, 0, 0) reads 'y' at an address "
+        "that is not a multiple of 4 bytes (SM012)");
+    assert_true(smelt_findings_get(0, &found) && found.index == 1);
+}
+
 static void test_access_of_a_variable(void **state) {
     (void)state;
-    struct planted planted = {
-        .misses = true, .object = ACCESS_VARIABLE, .start = 1024, .extent = 64, .address = 1024 + 60};
+    struct planted planted = {.found = CUDA_FOUND_OUTSIDE,
+                              .object = ACCESS_VARIABLE,
+                              .start = 1024,
+                              .extent = 64,
+                              .address = 1024 + 60};
     expect_failure(
         run(&planted, &(smelt_dispatch_desc){0}), SMELT_ERROR_CHECK,
         "kernel 'axpy': axpy.metal:8: thread (3, 0, 0) of threadgroup (1, 0, 0) writes 4 bytes from "
@@ -145,8 +166,8 @@ static void test_what_is_refused(void **state) {
     smelt_stream *stream;
     smelt_recording *recording;
     expect_failure(run(&planted, &(smelt_dispatch_desc){.also = "advice"}), SMELT_ERROR_UNSUPPORTED,
-                   "kernel 'axpy': also is 'advice'; device 'cuda:0' only tests accesses for their bounds, "
-                   "expected none, or device cpu");
+                   "kernel 'axpy': also is 'advice'; device 'cuda:0' only tests addresses, expected none, or "
+                   "device cpu");
     OK(smelt_stream_create("cuda", &stream));
     OK(smelt_stream_record_begin(stream));
     expect_failure(run(&planted, &(smelt_dispatch_desc){.stream = stream}), SMELT_ERROR_INVALID_ARGUMENT,
@@ -161,6 +182,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_extents, check_fake),
         cmocka_unit_test_teardown(test_access_of_an_argument, check_fake),
+        cmocka_unit_test_teardown(test_misaligned_access, check_fake),
         cmocka_unit_test_teardown(test_access_of_a_variable, check_fake),
         cmocka_unit_test_teardown(test_what_is_refused, check_fake),
     };

@@ -4,6 +4,7 @@
  * a variable at program scope or of the threadgroup gives misses it before a test has ended the launch. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/budget.h"
+#include "compiler/engine.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -230,7 +231,10 @@ smelt_status pass_bounds(struct unit *unit) {
                               : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for tests of accesses");
     if (status == SMELT_OK) status = bounds_facts_begin(&b);
     if (status == SMELT_OK) status = bounds_loops_begin(&b);
-    for (int i = 0; i < b.flow.block_count && status == SMELT_OK; i++) test_block(&b, i);
+    for (int i = 0; i < b.flow.block_count && status == SMELT_OK; i++) {
+        test_block(&b, i);
+        if (unit->target->needs_alignment) bounds_test_alignment(&b, i);
+    }
     if (status == SMELT_OK) bounds_loops_end(&b);
     arena_free(&b.arena);
     unit->test_instructions = budget_count(unit->entry, &blocks) - before;

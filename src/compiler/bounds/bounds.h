@@ -7,7 +7,11 @@
  * thread that runs along, `also` is true or an access from `first` or `last` would not be inside; true is
  * always right
  *
- * S is the address space of the addresses. Engines lower both (cpu/inside.c, simd/inside.c).
+ *   void __smelt_aligned_S(ptr address, i64 bytes, ptr sites)
+ *       ends the launch unless the address is a multiple of `bytes`; only for engines that need it
+ *       (engine.h, needs_alignment)
+ *
+ * S is the address space of the addresses. Engines lower them (cpu/inside.c, simd/inside.c, ptx/inside.c).
  *
  * A test stands before the first of the accesses that it covers: those of a block that are a constant apart.
  * None is needed for what constants show, nor where one covers it on all ways that lead there. In loops whose
@@ -29,6 +33,7 @@ enum {
     INSIDE_SITES,
     INSIDE_OPERANDS
 };
+enum { ALIGNED_ADDRESS, ALIGNED_BYTES, ALIGNED_SITES, ALIGNED_OPERANDS };
 enum {
     LEAVES_FIRST,
     LEAVES_LAST,
@@ -92,6 +97,9 @@ smelt_status bounds_facts_begin(struct bounds *b);
 struct value_range bounds_narrow(struct bounds *b, int block, LLVMValueRef value, struct value_range r,
                                  struct value_range (*range)(void *context, LLVMValueRef other),
                                  void *context);
+
+/* aligned.c — tests of the addresses of a block that may not be multiples of their elements' size. */
+void bounds_test_alignment(struct bounds *b, int block);
 
 /* sites.c — an array of struct access_site that begins at the first access; `offset`: from the test's address
  */

@@ -8,7 +8,8 @@ LLVMValueRef bounds_intrinsic(struct bounds *b, enum intrinsic intrinsic, LLVMTy
     LLVMTypeRef types[INSIDE_OPERANDS];
     char name[64];
     for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
-    bool family = intrinsic == INTRINSIC_INSIDE || intrinsic == INTRINSIC_LEAVES;
+    bool family =
+        intrinsic == INTRINSIC_INSIDE || intrinsic == INTRINSIC_LEAVES || intrinsic == INTRINSIC_ALIGNED;
     const char *own = intrinsic_traits(intrinsic)->name;
     if (family)
         snprintf(name, sizeof name, "%s%u", own, LLVMGetPointerAddressSpace(types[0]));

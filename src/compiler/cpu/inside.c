@@ -77,15 +77,14 @@ LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic
 
 /* ---- The code of one thread. */
 
-/* The number that serves wherever the address lies. */
-static LLVMValueRef number_of(struct unit *unit, LLVMValueRef address) {
+LLVMValueRef inside_number(struct unit *unit, LLVMValueRef address) {
     if (unit->target->has_spaces && LLVMGetPointerAddressSpace(LLVMTypeOf(address)))
         address = LLVMBuildAddrSpaceCast(unit->builder, address, type_pointer(unit), "");
     return LLVMBuildPtrToInt(unit->builder, address, type_i64(unit), "");
 }
 
 static LLVMValueRef lowest(struct unit *unit, LLVMValueRef address, LLVMValueRef low) {
-    return LLVMBuildAdd(unit->builder, number_of(unit, address), low, "");
+    return LLVMBuildAdd(unit->builder, inside_number(unit, address), low, "");
 }
 
 static LLVMValueRef is_outside(struct unit *unit, LLVMValueRef address, LLVMValueRef start,

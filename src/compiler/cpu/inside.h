@@ -30,6 +30,8 @@ LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic
 LLVMValueRef inside_table(struct unit *unit, LLVMValueRef group);
 LLVMValueRef inside_buffer(struct unit *unit, LLVMValueRef table, uint64_t slot, size_t field);
 
+/* i64: the number of an address that serves in every address space; at the builder's place. */
+LLVMValueRef inside_number(struct unit *unit, LLVMValueRef address);
 /* In the code of one thread: a call of `leaves` becomes comparisons. */
 void inside_lower_leaves(struct unit *unit, LLVMValueRef call);
 /* i1, at the builder's place: a call of `inside` finds an access outside. *address: that of the lowest one,

@@ -1,6 +1,6 @@
 /* Tests of accesses (compiler/bounds) in the code of GPUs.
  *
- * The first thread of a launch that misses an array describes the access in the launch's struct cuda_stop and
+ * The first thread of a launch whose access must not happen describes it in the launch's struct cuda_stop and
  * sets its flag, at which all others end. It leaves by `exit` within one piece of assembly: no branch shows
  * that other passes would have to take into account.
  *
@@ -14,7 +14,7 @@
 #define OFFSET(field, number) \
     _Static_assert(offsetof(struct cuda_stop, field) == (number), "the assembly stores it there")
 OFFSET(flag, 0);
-OFFSET(taken, 4);
+OFFSET(found, 4);
 OFFSET(sites, 8);
 OFFSET(address, 16);
 OFFSET(start, 24);
@@ -22,20 +22,21 @@ OFFSET(extent, 32);
 OFFSET(group, 40);
 OFFSET(thread, 48);
 
-/* $0: the access misses; $1: the struct cuda_stop; the others are its fields. */
-#define DESCRIBE                               \
-    "{ .reg .pred p, q; .reg .b32 r; "         \
-    "setp.ne.u32 p, $0, 0; mov.b32 r, 1; "     \
-    "@p atom.global.cas.b32 r, [$1+4], 0, 1; " \
-    "setp.eq.u32 q, r, 0; "                    \
-    "@q st.global.u64 [$1+8], $2; "            \
-    "@q st.global.u64 [$1+16], $3; "           \
-    "@q st.global.u64 [$1+24], $4; "           \
-    "@q st.global.u64 [$1+32], $5; "           \
-    "@q st.global.u64 [$1+40], $6; "           \
-    "@q st.global.u64 [$1+48], $7; "           \
-    "@q fence.sc.gpu; "                        \
-    "@q st.volatile.global.u32 [$1], 1; "      \
+/* $0: the access must not happen; $1: the struct cuda_stop; $8: its `found`; the others are its other fields.
+ */
+#define DESCRIBE                                \
+    "{ .reg .pred p, q; .reg .b32 r; "          \
+    "setp.ne.u32 p, $0, 0; mov.b32 r, 1; "      \
+    "@p atom.global.cas.b32 r, [$1+4], 0, $8; " \
+    "setp.eq.u32 q, r, 0; "                     \
+    "@q st.global.u64 [$1+8], $2; "             \
+    "@q st.global.u64 [$1+16], $3; "            \
+    "@q st.global.u64 [$1+24], $4; "            \
+    "@q st.global.u64 [$1+32], $5; "            \
+    "@q st.global.u64 [$1+40], $6; "            \
+    "@q st.global.u64 [$1+48], $7; "            \
+    "@q fence.sc.gpu; "                         \
+    "@q st.volatile.global.u32 [$1], 1; "       \
     "@p exit; }"
 
 struct inside {
@@ -73,20 +74,39 @@ static void begin(struct inside *in) {
     }
 }
 
-static void lower_inside(struct inside *in, LLVMValueRef call) {
+/* Where `misses` (i1), ends the thread; the other arguments are as in struct cuda_stop. */
+static void end_if(const struct inside *in, LLVMValueRef misses, enum cuda_found found, LLVMValueRef sites,
+                   LLVMValueRef address, LLVMValueRef start, LLVMValueRef extent) {
     struct unit *unit = in->unit;
     LLVMBuilderRef b = unit->builder;
-    LLVMValueRef address, misses = inside_misses(unit, call, &address);
     LLVMValueRef operands[] = {LLVMBuildZExt(b, misses, type_i32(unit), ""),
                                in->stop,
-                               LLVMBuildPtrToInt(b, LLVMGetOperand(call, INSIDE_SITES), type_i64(unit), ""),
+                               LLVMBuildPtrToInt(b, sites, type_i64(unit), ""),
                                address,
-                               LLVMGetOperand(call, INSIDE_START),
-                               LLVMGetOperand(call, INSIDE_EXTENT),
+                               start,
+                               extent,
                                in->group,
-                               in->thread};
-    ptx_assembly(unit, DESCRIBE, "r,l,l,l,l,l,l,l,~{memory}", NULL, operands,
+                               in->thread,
+                               constant_i32(unit, found)};
+    ptx_assembly(unit, DESCRIBE, "r,l,l,l,l,l,l,l,n,~{memory}", NULL, operands,
                  sizeof operands / sizeof *operands, true);
+}
+
+static void lower_inside(const struct inside *in, LLVMValueRef call) {
+    LLVMValueRef address, misses = inside_misses(in->unit, call, &address);
+    end_if(in, misses, CUDA_FOUND_OUTSIDE, LLVMGetOperand(call, INSIDE_SITES), address,
+           LLVMGetOperand(call, INSIDE_START), LLVMGetOperand(call, INSIDE_EXTENT));
+    LLVMInstructionEraseFromParent(call);
+}
+
+static void lower_aligned(const struct inside *in, LLVMValueRef call) {
+    struct unit *unit = in->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef bytes = LLVMGetOperand(call, ALIGNED_BYTES), zero = LLVMConstNull(type_i64(unit));
+    LLVMValueRef address = inside_number(unit, LLVMGetOperand(call, ALIGNED_ADDRESS));
+    LLVMValueRef rest = LLVMBuildURem(b, address, bytes, "");
+    LLVMValueRef misses = LLVMBuildICmp(b, LLVMIntNE, rest, zero, "");
+    end_if(in, misses, CUDA_FOUND_MISALIGNED, LLVMGetOperand(call, ALIGNED_SITES), address, zero, bytes);
     LLVMInstructionEraseFromParent(call);
 }
 
@@ -125,6 +145,7 @@ smelt_status pass_ptx_inside(struct unit *unit) {
         LLVMPositionBuilderBefore(unit->builder, i);
         if (intrinsic == INTRINSIC_LEAVES) inside_lower_leaves(unit, i);
         if (intrinsic == INTRINSIC_INSIDE) lower_inside(&in, i);
+        if (intrinsic == INTRINSIC_ALIGNED) lower_aligned(&in, i);
         if (inside_is_extent(intrinsic)) TRY(lower_extent(unit, i, intrinsic));
     }
     return SMELT_OK;

@@ -27,6 +27,8 @@ static const char *read_text(struct flight *flight, const char *address, char te
 
 /* The first of the sites whose access misses the array. */
 static smelt_status read_site(struct flight *flight, const struct cuda_stop *stop, struct access_site *site) {
+    if (stop->found == CUDA_FOUND_MISALIGNED)
+        return cuda_copy_out(flight->stream, site, stop->sites, sizeof *site);
     for (int i = 0; i < MOST_SITES; i++) {
         TRY(cuda_copy_out(flight->stream, site, stop->sites + (size_t)i * sizeof *site, sizeof *site));
         uint64_t offset = stop->address + site->offset - stop->start;
@@ -40,7 +42,7 @@ static smelt_status read_site(struct flight *flight, const struct cuda_stop *sto
 struct missed {
     const char *name;
     int64_t element; /* bytes */
-    uint64_t base;   /* of element 0 */
+    uint64_t base;   /* of element 0; 0: not known */
 };
 
 /* Whether an argument is the array: by its number, or by where its memory lies. */
@@ -52,8 +54,10 @@ static bool is_argument(const struct flight *flight, const struct cuda_stop *sto
     if (site->object == ACCESS_THREADGROUP_ARGUMENT) return own->threadgroup && own->index == site->slot;
     if (own->threadgroup) return false;
     if (site->object == ACCESS_BUFFER) return own->index == site->slot;
-    return site->object == ACCESS_UNKNOWN && extents[slot].start == stop->start &&
-           extents[slot].bytes == stop->extent;
+    if (site->object != ACCESS_UNKNOWN) return false;
+    if (stop->found == CUDA_FOUND_MISALIGNED)
+        return stop->address - extents[slot].start < extents[slot].bytes;
+    return extents[slot].start == stop->start && extents[slot].bytes == stop->extent;
 }
 
 /* The parameter that the slot belongs to. */
@@ -82,7 +86,7 @@ static struct missed missed_by(struct flight *flight, const struct cuda_stop *st
     }
     if (site->element) missed.element = site->element;
     if (site->name) missed.name = read_text(flight, site->name, text);
-    if (site->object == ACCESS_PRIVATE) missed.name = "a private array";
+    if (site->object == ACCESS_PRIVATE) missed.name = "private array";
     return missed;
 }
 
@@ -96,11 +100,12 @@ static bool accept(const void *context, smelt_finding *finding) {
 static smelt_status describe(struct flight *flight, const struct cuda_stop *stop, struct findings *findings) {
     struct access_site site;
     char file[LONGEST_TEXT + 1], name[LONGEST_TEXT + 1];
-    bool is_new;
+    bool is_new, misaligned = stop->found == CUDA_FOUND_MISALIGNED;
     TRY(read_site(flight, stop, &site));
     struct missed missed = missed_by(flight, stop, &site, name);
     struct check_site place = {.file = read_text(flight, site.file, file), .line = site.line};
-    struct finding *finding = findings_add(findings, FINDING_OUT_OF_BOUNDS, &place, NULL, NULL, &is_new);
+    struct finding *finding = findings_add(findings, misaligned ? FINDING_MISALIGNED : FINDING_OUT_OF_BOUNDS,
+                                           &place, NULL, NULL, &is_new);
     if (!finding) return fail_out_of_memory(sizeof *finding);
     smelt_finding *told = &finding->told;
     struct log_place thread = cuda_log_place(flight, stop->group, (uint32_t)stop->thread);
@@ -113,9 +118,13 @@ static smelt_status describe(struct flight *flight, const struct cuda_stop *stop
     }
     int64_t offset = (int64_t)(stop->address + site.offset - missed.base);
     told->argument = findings_text(findings, "%s", missed.name);
-    told->has_index = true;
+    told->has_index = missed.base != 0;
     /* Down, as elements are counted. */
-    told->index = offset / missed.element - (offset % missed.element < 0);
+    if (told->has_index) told->index = offset / missed.element - (offset % missed.element < 0);
+    if (misaligned) {
+        told->message = findings_misaligned(findings, told, site.writes ? "writes" : "reads", stop->extent);
+        return SMELT_OK;
+    }
     told->message = findings_outside(findings, told, site.writes ? "writes" : "reads",
                                      site.bytes > (uint64_t)missed.element ? site.bytes : 0,
                                      stop->extent / (uint64_t)missed.element);
@@ -127,7 +136,7 @@ smelt_status cuda_outside_read(struct flight *flight) {
     struct findings *findings = calloc(1, sizeof *findings);
     if (!findings) return fail_out_of_memory(sizeof *findings);
     smelt_status status = cuda_copy_out(flight->stream, &stop, flight->parameters.head.stop, sizeof stop);
-    if (status == SMELT_OK && stop.taken) status = describe(flight, &stop, findings);
+    if (status == SMELT_OK && stop.found != CUDA_FOUND_NOTHING) status = describe(flight, &stop, findings);
     smelt_status found = findings_end(findings, flight->executable->name, accept, flight->request);
     return status == SMELT_OK ? found : status;
 }

@@ -4,8 +4,8 @@
 
 #include "device/cuda/flight.h"
 
-/* After the launch has ended: the access out of bounds that ended it becomes the calling thread's only
- * finding, and the result is CHECK; if there was none, there are no findings. */
+/* After the launch has ended: the access out of bounds, or at a misaligned address, that ended it becomes the
+ * calling thread's only finding, and the result is CHECK; if there was none, there are no findings. */
 smelt_status cuda_outside_read(struct flight *flight);
 
 #endif
