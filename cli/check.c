@@ -35,6 +35,7 @@ static int run(struct session *session, const struct options *o, smelt_run_info 
     struct findings findings = {0};
     session->run.check = session->dispatch.check = true;
     smelt_status status = schedules_run(session, info, &findings);
+    int found = findings.count; /* by runs */
     if (status == SMELT_OK || status == SMELT_ERROR_CHECK) {
         smelt_status warned = warnings_collect(session, o, &findings);
         if (warned != SMELT_OK) status = warned;
@@ -44,7 +45,7 @@ static int run(struct session *session, const struct options *o, smelt_run_info 
         return report(status);
     }
     findings_print(&findings, form_of(o), o);
-    if (o->shrink && findings_fail(&findings)) schedules_shrink(session, &findings.list[0]);
+    if (o->shrink && found) schedules_shrink(session, &findings.list[0]);
     int exit_status = findings_fail(&findings) ? EXIT_KERNEL : write_outputs(session, o);
     findings_clear(&findings);
     return exit_status;

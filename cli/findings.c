@@ -77,13 +77,6 @@ static const char *source_line(const struct options *o, const char *file, int li
     return line > 0 ? at : NULL;
 }
 
-bool findings_line_ignores(const struct options *o, const smelt_finding *f) {
-    const char *line = source_line(o, f->file, f->line),
-               *request = line ? strstr(line, "smelt: ignore") : NULL;
-    const char *code = request ? strstr(request, f->code) : NULL;
-    return code && code < line + strcspn(line, "\n");
-}
-
 /* With a caret under the column, if it is known. */
 static void print_source_line(const struct options *o, const char *file, int line, int column) {
     const char *text = source_line(o, file, line);

@@ -22,9 +22,6 @@ void findings_clear(struct findings *findings);
 bool findings_is_advice(const smelt_finding *finding);
 bool findings_fail(const struct findings *findings);
 
-/* Whether a comment on the finding's line asks for it to be ignored. */
-bool findings_line_ignores(const struct options *options, const smelt_finding *finding);
-
 /* Whether the two are about the same places. */
 bool findings_are_same(const smelt_finding *a, const smelt_finding *b);
 

@@ -17,7 +17,7 @@ static bool asks_for_conversions(const char *list) {
     return has_word(list, "conversions") || has_word(list, "all");
 }
 
-/* By the name of its kind, at the end. */
+/* The name of its kind, at the end of the message, tells. */
 static bool is_of_conversion(const char *message) {
     static const char *const kinds[] = {"conversion]", "-Wsign-compare]", "-Wshorten-64-to-32]"};
     size_t length = strlen(message);
@@ -28,7 +28,7 @@ static bool is_of_conversion(const char *message) {
     return false;
 }
 
-/* "file:3:7: warning: words"; the line is cut into its parts. */
+/* Of a line "file:3:7: warning: words", which is cut into its parts. The column may be missing. */
 static bool read_warning(char *line, smelt_finding *finding) {
     char *mark = strstr(line, ": warning: ");
     if (!mark) return false;
@@ -60,10 +60,9 @@ smelt_status warnings_collect(struct session *session, const struct options *opt
         next = strchr(line, '\n');
         if (next) *next++ = 0;
         smelt_finding finding = {.code = CODE, .kind = "advice", .index = -1, .count = 1};
-        bool is_text = *line == ' '; /* of the source */
-        if (is_text || !read_warning(line, &finding)) continue;
-        if (!conversions && is_of_conversion(finding.message)) continue;
-        if (!findings_line_ignores(options, &finding)) findings_add_one(findings, &finding);
+        bool is_source = strncmp(line, "  ", 2) == 0; /* a line of it, or the caret below */
+        if (is_source || !read_warning(line, &finding)) continue;
+        if (conversions || !is_of_conversion(finding.message)) findings_add_one(findings, &finding);
     }
     smelt_free(text);
     return SMELT_OK;

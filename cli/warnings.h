@@ -5,8 +5,8 @@
 #include "findings.h"
 #include "session.h"
 
-/* Adds them as advice, SM026: those about conversions only if --also or SMELT_CHECK_ALSO has "conversions" or
- * "all". A package has no source, and no warnings. */
+/* Adds the compiler's warnings about the source as advice, SM026. Those about conversions are added only if
+ * --also or SMELT_CHECK_ALSO contains "conversions" or "all". A package has no source, and so no warnings. */
 smelt_status warnings_collect(struct session *session, const struct options *options,
                               struct findings *findings);
 

@@ -142,49 +142,51 @@ static smelt_status unpack(const struct job *job, smelt_array *const *inputs, sm
 #define LAST .axes = {-1}, .axis_count = 1
 
 /* clang-format off */
-static const struct job jobs[] = {
-    {"softmax", {.operation = SMELT_OPERATION_SOFTMAX, LAST}, 1, SQUARE, .bar = {BENCH_TIME_AT_MOST, 1.25}, .to_peer = true},
-    {"log-softmax", {.operation = SMELT_OPERATION_LOG_SOFTMAX, LAST}, 1, SQUARE},
-    {"layer-norm", {.operation = SMELT_OPERATION_LAYER_NORM, .numbers = {1e-5}}, 3,
-     .shapes = {OF(4096, 4096), OF(4096), OF(4096)}, .small = {OF(64, 256), OF(256), OF(256)}, .bar = SPEED(0.85)},
-    {"rms-norm", {.operation = SMELT_OPERATION_RMS_NORM, .numbers = {1e-5}}, 2,
-     .shapes = {OF(4096, 4096), OF(4096)}, .small = {OF(64, 256), OF(256)}, .bar = SPEED(0.85)},
-    {"rope", {.operation = SMELT_OPERATION_ROPE, .starts = {32}, .numbers = {10000, 1}}, 1,
-     .shapes = {OF(4, 8, 1024, 128)}, .small = {OF(2, 2, 16, 32)}},
-    {"transpose", {.operation = SMELT_OPERATION_CONTIGUOUS}, 1, SQUARE, .run = turn},
-    {"sum", {.operation = SMELT_OPERATION_SUM, LAST}, 1, SQUARE},
-    {"cumsum", {.operation = SMELT_OPERATION_CUMSUM, LAST}, 1, SQUARE},
-    {"sort", {.operation = SMELT_OPERATION_SORT, LAST}, 1, .shapes = {OF(256, 16384)}, .small = {OF(4, 256)}},
-    {"fft", {.operation = SMELT_OPERATION_FFT, LAST}, 1, .shapes = {OF(1024, 1024)}, .small = {OF(8, 64)}},
-    {"hadamard", {.operation = SMELT_OPERATION_HADAMARD_TRANSFORM, .numbers = {0.03125}}, 1,
-     .shapes = {OF(4096, 1024)}, .small = {OF(8, 64)}},
-    {"conv2d", {.operation = SMELT_OPERATION_CONV_GENERAL, .starts = {1, 1}, .stops = {1, 1}}, 2,
-     .shapes = {OF(8, 56, 56, 64), OF(64, 3, 3, 64)}, .small = {OF(2, 8, 8, 8), OF(8, 3, 3, 8)}, .flops = 2.0 * 9 * 64},
-    {"depthwise", {.operation = SMELT_OPERATION_CONV_GENERAL, .starts = {1, 1}, .stops = {1, 1}, .offset = 64}, 2,
-     .shapes = {OF(8, 56, 56, 64), OF(64, 3, 3, 1)}, .small = {OF(2, 8, 8, 64), OF(64, 3, 3, 1)}},
-    {"matmul", {.operation = SMELT_OPERATION_MATMUL}, 2,
-     .shapes = {OF(1024, 1024), OF(1024, 1024)}, .small = {OF(64, 64), OF(64, 64)}, .flops = 2.0 * 1024},
-    {"grid-sample", {.operation = SMELT_OPERATION_GRID_SAMPLE}, 2,
-     .shapes = {OF(8, 128, 128, 64), OF(8, 64, 64, 2)}, .small = {OF(2, 8, 8, 8), OF(2, 4, 4, 2)}},
-    {"chunk-inverse", {.operation = SMELT_OPERATION_CHUNK_INVERSE}, 1,
-     .shapes = {OF(2, 2048, 8, 64)}, .small = {OF(1, 32, 2, 16)}},
-    {"gated-delta", {.operation = SMELT_OPERATION_NONE}, 5,
-     .shapes = {OF(1, 1024, 8, 64), OF(1, 1024, 8, 64), OF(1, 1024, 8, 64), OF(1, 1024, 8), OF(1, 1024, 8)},
-     .small = {OF(1, 20, 2, 8), OF(1, 20, 2, 8), OF(1, 20, 2, 4), OF(1, 20, 2), OF(1, 20, 2)}, .run = delta},
-    {"random-uniform", {0}, 1, .shapes = {OF(4096)}, .small = {OF(64)}, .run = draw},
-    {"random-normal", {.reverse = true}, 1, .shapes = {OF(4096)}, .small = {OF(64)}, .run = draw},
-    {"quantize", {0}, 1, SQUARE, .run = pack},
-    {"dequantize", {0}, 3, .shapes = {OF(4096, 512), OF(4096, 64), OF(4096, 64)},
-     .small = {OF(64, 32), OF(64, 4), OF(64, 4)}, .run = unpack},
-    {"softmax-row", {.operation = SMELT_OPERATION_SOFTMAX, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
-    {"sum-row", {.operation = SMELT_OPERATION_SUM, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
-    {"cumsum-row", {.operation = SMELT_OPERATION_CUMSUM, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
-    {"argmax-row", {.operation = SMELT_OPERATION_ARGMAX, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
-    {"sort-row", {.operation = SMELT_OPERATION_SORT, LAST}, 1, .shapes = {OF(1, 4194304)}, .small = {OF(1, 16384)}},
-    {"layer-norm-row", {.operation = SMELT_OPERATION_LAYER_NORM, .numbers = {1e-5}}, 1,
-     .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
-};
+/* The jobs: members of struct job. */
+#define JOBS(X) \
+    X("softmax", {.operation = SMELT_OPERATION_SOFTMAX, LAST}, 1, SQUARE, .bar = {BENCH_TIME_AT_MOST, 1.25}, .to_peer = true) \
+    X("log-softmax", {.operation = SMELT_OPERATION_LOG_SOFTMAX, LAST}, 1, SQUARE) \
+    X("layer-norm", {.operation = SMELT_OPERATION_LAYER_NORM, .numbers = {1e-5}}, 3, \
+     .shapes = {OF(4096, 4096), OF(4096), OF(4096)}, .small = {OF(64, 256), OF(256), OF(256)}, .bar = SPEED(0.85)) \
+    X("rms-norm", {.operation = SMELT_OPERATION_RMS_NORM, .numbers = {1e-5}}, 2, \
+     .shapes = {OF(4096, 4096), OF(4096)}, .small = {OF(64, 256), OF(256)}, .bar = SPEED(0.85)) \
+    X("rope", {.operation = SMELT_OPERATION_ROPE, .starts = {32}, .numbers = {10000, 1}}, 1, \
+     .shapes = {OF(4, 8, 1024, 128)}, .small = {OF(2, 2, 16, 32)}) \
+    X("transpose", {.operation = SMELT_OPERATION_CONTIGUOUS}, 1, SQUARE, .run = turn) \
+    X("sum", {.operation = SMELT_OPERATION_SUM, LAST}, 1, SQUARE) \
+    X("cumsum", {.operation = SMELT_OPERATION_CUMSUM, LAST}, 1, SQUARE) \
+    X("sort", {.operation = SMELT_OPERATION_SORT, LAST}, 1, .shapes = {OF(256, 16384)}, .small = {OF(4, 256)}) \
+    X("fft", {.operation = SMELT_OPERATION_FFT, LAST}, 1, .shapes = {OF(1024, 1024)}, .small = {OF(8, 64)}) \
+    X("hadamard", {.operation = SMELT_OPERATION_HADAMARD_TRANSFORM, .numbers = {0.03125}}, 1, \
+     .shapes = {OF(4096, 1024)}, .small = {OF(8, 64)}) \
+    X("conv2d", {.operation = SMELT_OPERATION_CONV_GENERAL, .starts = {1, 1}, .stops = {1, 1}}, 2, \
+     .shapes = {OF(8, 56, 56, 64), OF(64, 3, 3, 64)}, .small = {OF(2, 8, 8, 8), OF(8, 3, 3, 8)}, .flops = 2.0 * 9 * 64) \
+    X("depthwise", {.operation = SMELT_OPERATION_CONV_GENERAL, .starts = {1, 1}, .stops = {1, 1}, .offset = 64}, 2, \
+     .shapes = {OF(8, 56, 56, 64), OF(64, 3, 3, 1)}, .small = {OF(2, 8, 8, 64), OF(64, 3, 3, 1)}) \
+    X("matmul", {.operation = SMELT_OPERATION_MATMUL}, 2, \
+     .shapes = {OF(1024, 1024), OF(1024, 1024)}, .small = {OF(64, 64), OF(64, 64)}, .flops = 2.0 * 1024) \
+    X("grid-sample", {.operation = SMELT_OPERATION_GRID_SAMPLE}, 2, \
+     .shapes = {OF(8, 128, 128, 64), OF(8, 64, 64, 2)}, .small = {OF(2, 8, 8, 8), OF(2, 4, 4, 2)}) \
+    X("chunk-inverse", {.operation = SMELT_OPERATION_CHUNK_INVERSE}, 1, \
+     .shapes = {OF(2, 2048, 8, 64)}, .small = {OF(1, 32, 2, 16)}) \
+    X("gated-delta", {.operation = SMELT_OPERATION_NONE}, 5, \
+     .shapes = {OF(1, 1024, 8, 64), OF(1, 1024, 8, 64), OF(1, 1024, 8, 64), OF(1, 1024, 8), OF(1, 1024, 8)}, \
+     .small = {OF(1, 20, 2, 8), OF(1, 20, 2, 8), OF(1, 20, 2, 4), OF(1, 20, 2), OF(1, 20, 2)}, .run = delta) \
+    X("random-uniform", {0}, 1, .shapes = {OF(4096)}, .small = {OF(64)}, .run = draw) \
+    X("random-normal", {.reverse = true}, 1, .shapes = {OF(4096)}, .small = {OF(64)}, .run = draw) \
+    X("quantize", {0}, 1, SQUARE, .run = pack) \
+    X("dequantize", {0}, 3, .shapes = {OF(4096, 512), OF(4096, 64), OF(4096, 64)}, \
+     .small = {OF(64, 32), OF(64, 4), OF(64, 4)}, .run = unpack) \
+    X("softmax-row", {.operation = SMELT_OPERATION_SOFTMAX, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}) \
+    X("sum-row", {.operation = SMELT_OPERATION_SUM, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}) \
+    X("cumsum-row", {.operation = SMELT_OPERATION_CUMSUM, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}) \
+    X("argmax-row", {.operation = SMELT_OPERATION_ARGMAX, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}) \
+    X("sort-row", {.operation = SMELT_OPERATION_SORT, LAST}, 1, .shapes = {OF(1, 4194304)}, .small = {OF(1, 16384)}) \
+    X("layer-norm-row", {.operation = SMELT_OPERATION_LAYER_NORM, .numbers = {1e-5}}, 1, \
+     .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)})
 /* clang-format on */
+#define AS_JOB(...) {__VA_ARGS__},
+static const struct job jobs[] = {JOBS(AS_JOB)};
 #define JOB_COUNT ((int)(sizeof jobs / sizeof *jobs))
 
 /* ---- Inputs. */
@@ -440,22 +442,8 @@ static smelt_status run_named(struct bench *bench, const char *name) {
 
 /* ---- The benchmark. */
 
-static const struct bench_job named[] = {
-    {"softmax", run_named},       {"log-softmax", run_named},
-    {"layer-norm", run_named},    {"rms-norm", run_named},
-    {"rope", run_named},          {"transpose", run_named},
-    {"sum", run_named},           {"cumsum", run_named},
-    {"sort", run_named},          {"fft", run_named},
-    {"hadamard", run_named},      {"conv2d", run_named},
-    {"depthwise", run_named},     {"matmul", run_named},
-    {"grid-sample", run_named},   {"chunk-inverse", run_named},
-    {"gated-delta", run_named},   {"random-uniform", run_named},
-    {"random-normal", run_named}, {"quantize", run_named},
-    {"dequantize", run_named},    {"softmax-row", run_named},
-    {"sum-row", run_named},       {"layer-norm-row", run_named},
-    {"cumsum-row", run_named},    {"argmax-row", run_named},
-    {"sort-row", run_named},      {0},
-};
+#define AS_NAME(name, ...) {name, run_named},
+static const struct bench_job named[] = {JOBS(AS_NAME){0}};
 
 /* The child starts before this thread is bound to one CPU, so that PyTorch may use all of them. */
 static smelt_status run(struct bench *bench) {

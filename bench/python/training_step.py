@@ -2,9 +2,10 @@
 
     PYTHONPATH=build/python python bench/python/training_step.py [DEVICE] [--json]
 
-A step is forward pass, gradients and Adam's update. PyTorch's is compiled as one function, in its own ways: the usual
-one, with CUDA graphs ("reduce-overhead"), and the common form of compiled loss, backward() and a fused optimizer. The
-rows take turns; `step` is from steps that are waited for together, `host` how long a call takes that enqueues one.
+A step consists of forward pass, gradients and Adam's update. PyTorch runs it in three ways: compiled as one function,
+the same with CUDA graphs ("reduce-overhead", on GPUs), and as a compiled loss, backward() and a fused optimizer. The
+ways take turns. `step` is the time per step of many that are enqueued and then waited for; `host` is the time of the
+call that enqueues one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def initial(seed=0):
 
 
 def smelt_step(device, parameters, images, targets):
-    """A function that does one step, one that waits, and one that returns the loss."""
+    """A function that enqueues one step, and one that waits for it and returns the loss."""
     state = [smelt.array(p) for p in parameters]
     state += [smelt.zeros(p.shape) for p in parameters] * 2 + [smelt.array(0.0)]
     fixed = [smelt.array(images), smelt.array(targets)]
@@ -59,10 +60,10 @@ def smelt_step(device, parameters, images, targets):
 
 
 def torch_steps(device, parameters, images, targets):
-    """{name: (step, loss)}"""
+    """{name: a function that compiles this way of PyTorch, and returns the same two as smelt_step}"""
     import torch
     import torch.nn.functional as F
-    place = "cuda" if device.startswith("cuda") else "cpu"
+    place = device if device.startswith("cuda") else "cpu"
     torch.set_float32_matmul_precision("highest")
     x, y = (torch.tensor(a, device=place) for a in (images, targets))
 
@@ -92,7 +93,7 @@ def torch_steps(device, parameters, images, targets):
 
         def run():
             made = compiled(*state, x, y)
-            if mode:  # what CUDA graphs return is overwritten by the next step
+            if mode:  # the next step overwrites what CUDA graphs return
                 for old, new in zip([*state[0], *state[1], *state[2], state[3]], [*made[0], *made[1], *made[2], made[3]]):
                     old.copy_(new)
             else:
@@ -114,7 +115,7 @@ def torch_steps(device, parameters, images, targets):
         return run, lambda: last[0].item()
 
     ways = {"torch.compile, one function": lambda: functional(None), "torch.compile, backward and fused Adam": usual}
-    if place == "cuda":
+    if place != "cpu":
         ways["torch.compile, reduce-overhead"] = lambda: functional("reduce-overhead")
     return ways
 
@@ -122,9 +123,11 @@ def torch_steps(device, parameters, images, targets):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("device", nargs="?", default="cpu")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=9, help="measurements of %d steps each, at least 1" % STEPS)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error(f"--rounds is {options.rounds}; expected at least 1")
     inputs = initial()
     jobs = {"smelt": smelt_step(options.device, *inputs)}
     try:
@@ -137,7 +140,7 @@ def main():
             jobs[name] = way()
             jobs[name][0]()
             jobs[name][1]()
-        except Exception as error:  # which of the ways a version of PyTorch can compile differs
+        except Exception as error:  # a version of PyTorch may not compile all of them
             jobs.pop(name, None)
             print(f"{name}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr)
     times, hosts = {name: [] for name in jobs}, {name: [] for name in jobs}

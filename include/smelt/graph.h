@@ -184,12 +184,12 @@ typedef struct smelt_compile_desc {
     const char *device; /* default "cpu" */
     bool unfused;       /* one step per operation: to compare and to debug */
     bool unplanned;     /* memory is not reused */
-    /* On CPUs: independent steps run at once, on that many threads, the caller's among them; their buffers
-     * are not shared, so that the peak may grow. 0 and 1: one step after the other, each on all threads of
-     * the device, which is faster for steps with much to do. Functions of opaque operations are then called
-     * on several threads. On GPUs, more than 1 makes independent steps branches of the recording that a
-     * session replays: steps too small to fill the GPU run at once, as many as it has room for; executions
-     * that are not replays run steps in order. Saved graphs keep it. */
+    /* 0 and 1: steps run in order, each on the whole device, which is faster for steps with much to do.
+     * More: independent steps may run at the same time. They do not share buffers, so the peak may grow.
+     * On CPUs they run on that many threads, including the caller's; functions of opaque operations are then
+     * called on several threads. On GPUs they become branches of the recording that a session replays, and
+     * the GPU runs as many at once as it has room for; other executions run steps in order. Saved graphs
+     * keep the number. */
     int64_t streams;
     uint64_t reserved[7];
 } smelt_compile_desc;

@@ -337,12 +337,13 @@ typedef struct smelt_attention_desc {
                            or the dtype of q, added to the scores */
     smelt_array *sinks; /* NULL; or float32 (heads): a score that takes its part of the sum, and no value */
     double scale;
-    bool causal;                            /* row i sees the keys up to i + keys - rows */
-    const char *device;                     /* NULL: where the inputs are */
-    smelt_stream *stream;                   /* of the device; NULL: its default */
-    smelt_array *bias_lines, *bias_columns; /* NULL; or, in place of a mask, of q's dtype: (batches, heads,
-                           rows, L) and (batches, heads, rows, W), where keys are L lines of W columns. Those
-                           of a key's line and column are added to its scores. Without derivatives */
+    bool causal;          /* row i sees the keys up to i + keys - rows */
+    const char *device;   /* NULL: where the inputs are */
+    smelt_stream *stream; /* of the device; NULL: its default */
+    /* NULL; or, instead of a mask, biases of keys that are L lines of W columns (L × W = keys, W at most
+     * 65535): (batches, heads, rows, L) and (batches, heads, rows, W) of q's dtype. To the score of a key the
+     * element of its line and that of its column are added. smelt_attention_vjp does not accept them. */
+    smelt_array *bias_lines, *bias_columns;
     uint64_t reserved[6];
 } smelt_attention_desc;
 

@@ -578,8 +578,8 @@ SMELT_API smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_ru
 SMELT_API smelt_launch *smelt_launch_retain(smelt_launch *launch);
 SMELT_API void smelt_launch_release(smelt_launch *launch);
 
-/* Releases the prepared inputs, of which only dtypes and shapes stay: from now on each run gives its inputs.
- * No other thread may use the launch meanwhile. OUT_OF_MEMORY: it is as it was. */
+/* Releases the prepared inputs. The launch keeps their dtypes and shapes, and every later run must pass
+ * inputs. No other thread may use the launch during this call. After OUT_OF_MEMORY it is unchanged. */
 SMELT_API smelt_status smelt_launch_forget(smelt_launch *launch);
 
 /* Changes to the prepared launch for one run. */
@@ -610,8 +610,8 @@ typedef enum smelt_stage {
                                how many of the kernel's threads one of its threads does the work of, or why not */
     SMELT_STAGE_PTX,        /* for NVIDIA GPUs; also on machines without one */
     SMELT_STAGE_TIME,       /* a table: how long each stage takes, and the IR's size after it */
-    SMELT_STAGE_WARNINGS /* the compiler's warnings about the source, each with its line and the name of its
-                            kind; "" if there are none */
+    SMELT_STAGE_WARNINGS    /* the compiler's warnings about the source, each with its line and its name, such
+                               as -Wunused-variable; "" if there are none */
 } smelt_stage;
 
 /* The text of one stage for what smelt_kernel_run would run with `desc` (the contents of arrays do not

@@ -26,14 +26,16 @@ inline void report(device float *dbg, Size &s, uint failed, float pivot, float s
     if (s.first + s.size == s.n) dbg_succeed(dbg);
 }
 
+// What is found about a block's pivots.
+struct pivots {
+    uint failed; // the first that is not positive and finite; none: the block's size
+    float value; // of that pivot
+    float smallest;
+};
+
 #if ON_CPU
 
 constant constexpr uint SIDE = 64; // from row to row of u
-
-struct pivots {
-    uint failed;
-    float value, smallest;
-};
 
 // A pivot's row becomes U's: `row` is divided by the root of its element j, which all lanes need.
 inline float finish_row(threadgroup float *u, uint j, uint size, float row, uint c, bool has_pivots, thread pivots &found) {
@@ -109,24 +111,19 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
 
 // DOWN × ACROSS threads: each keeps 64 / DOWN × 64 / ACROSS elements, DOWN rows and ACROSS columns apart, in registers. Row by row,
 // the pivot's row is published, and its products are subtracted from the rows below, except where all of a thread's elements lie
-// below the diagonal. Many matrices have a simdgroup each, of 4 × 8 lanes; few have 16 × 16 threads, whose steps take less time.
+// below the diagonal. In large batches a matrix has one simdgroup, of 4 × 8 lanes; in small ones 16 × 16 threads, whose steps take
+// less time.
 constant constexpr uint HIGH = 64 / DOWN, WIDE = 64 / ACROSS, LINE = BESIDE ? 128 : 64;
 
-inline void meet() {
+inline void barrier_of_matrix() {
     if (DOWN * ACROSS == 32)
         simdgroup_barrier(mem_flags::mem_threadgroup);
     else
         threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// What the elimination leaves of the pivots.
-struct pivots {
-    uint failed;
-    float value, smallest;
-};
-
 // Rows DOWN · block to DOWN · block + DOWN - 1. The block's number is a constant, so that the elements stay in registers.
-// With BESIDE, the rows go on in b, of 64 columns more.
+// With BESIDE, the rows continue in b with another 64 columns.
 template <uint block>
 inline void eliminate(thread float (&u)[HIGH][WIDE], thread float (&b)[HIGH][WIDE], threadgroup float *rows, uint ty, uint tx,
                       uint size, thread pivots &found) {
@@ -140,7 +137,7 @@ inline void eliminate(thread float (&u)[HIGH][WIDE], thread float (&b)[HIGH][WID
             if (BESIDE)
                 SMELT_UNROLL for (uint c = 0; c < WIDE; c++) row[64 + tx + ACROSS * c] = b[block][c];
         }
-        meet();
+        barrier_of_matrix();
         const float d = row[j];
         if (found.failed == size && !(d > 0.0f && d < INFINITY)) found.failed = j, found.value = d;
         found.smallest = metal::min(found.smallest, d);
@@ -191,15 +188,15 @@ inline void eliminate_all(thread float (&u)[HIGH][WIDE], thread float (&b)[HIGH]
 
 #if BESIDE
 
-// A block of the diagonal and what is right of it: the rows of U. All threadgroups, of 64 columns each, factorise the block, so
-// that none waits for another; the first keeps it, in `corners`.
+// A block of the diagonal and the elements right of it, which together become rows of U. Each threadgroup has 64 of the columns.
+// All of them factorise the block, so that none waits for another; the first stores the factor in `corners`.
 struct row_size {
-    cholesky_size corner; // `out` is where the block's factor goes, `in` where rows of the matrix are
-    uint columns, pad;    // right of the block
-    long x_matrix, x_first, x_row; // where the negated rows go
+    cholesky_size corner;          // in: the rows of the matrix; out: the place of the block's factor
+    uint columns, pad;             // columns right of the block
+    long x_matrix, x_first, x_row; // the place of the negated rows
 };
 
-// Groups: columns / 64 × matrices, of DOWN * ACROSS threads.
+// Groups: columns / 64, rounded up, × matrices, of DOWN * ACROSS threads.
 kernel void linalg_cholesky_row(device float *a [[buffer(0)]], device float *corners [[buffer(1)]], device float *dbg [[buffer(2)]],
                                 device float *x [[buffer(3)]], constant row_size &size [[buffer(4)]],
                                 uint2 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
@@ -234,7 +231,7 @@ kernel void linalg_cholesky_row(device float *a [[buffer(0)]], device float *cor
 
 #else
 
-// Threadgroups of DOWN * ACROSS threads, one for each matrix.
+// Threadgroups of DOWN * ACROSS threads, one per matrix.
 kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], device float *dbg [[buffer(2)]],
                             device const float *jitter [[buffer(3)]], constant cholesky_size &size [[buffer(4)]],
                             uint matrix [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {

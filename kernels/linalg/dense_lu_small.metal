@@ -1,4 +1,4 @@
-// LU factorisation with partial pivoting of matrices of at most 64 × 64 elements, in place, one in each threadgroup.
+// LU factorisation with partial pivoting of matrices of at most 64 × 64 elements, in place: one threadgroup per matrix.
 struct small_size {
     uint rows, columns, rank;
     float tolerance; // times the largest magnitude; < 0: no pivot is too small
@@ -6,7 +6,7 @@ struct small_size {
 
 constant constexpr uint STATS = 4, NOT_FINITE = 4, TINY = 5;
 
-// What a pivot says of the matrix; by one thread.
+// Reports a pivot that is not finite or too small. Called by one thread per matrix.
 inline void report_pivot(device float *dbg, uint j, float pivot, float tiny_to) {
     const bool tiny = metal::abs(pivot) <= tiny_to;
     if ((!tiny && metal::isfinite(pivot)) || dbg_get(dbg, DBG_ERROR) != 0.0f) return;
@@ -24,14 +24,14 @@ inline float tiny_of(constant small_size &s, device const uint *stats, uint matr
 
 #if ON_CPU
 
-// 32 threads: each has two columns, 32 apart; in the search for a pivot, two rows.
+// 32 threads: each computes two columns, 32 apart; in the search for a pivot, it looks at two rows.
 kernel void linalg_lu_small(device float *a [[buffer(0)]], device int *pivots [[buffer(1)]], device float *dbg [[buffer(2)]],
                             device const uint *stats [[buffer(3)]], constant small_size &s [[buffer(4)]],
                             uint matrix [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float u[64 * 64], column[64];
     const uint rows = s.rows, columns = s.columns, rank = s.rank;
     const float tiny = tiny_of(s, stats, matrix);
-    a += matrix * rows * columns;
+    a += long(matrix) * rows * columns;
     pivots += matrix * rank;
     dbg += matrix * DBG_COUNT;
     for (uint i = 0; i < rows; i++)
@@ -86,16 +86,16 @@ kernel void linalg_lu_small(device float *a [[buffer(0)]], device int *pivots [[
 
 #else
 
-// 8 × 16 threads. A thread keeps 8 × 4 elements, 8 rows and 16 columns apart, in registers. Rows do not move: `place` says where
-// each row is, and a row that has been a pivot's is not touched again.
+// 8 × 16 threads. A thread keeps 8 × 4 elements, 8 rows and 16 columns apart, in registers. Rows are not moved: `place` maps each
+// row to its place in the result. The row of a pivot does not change afterwards.
 constant constexpr uint DOWN = 8, ACROSS = 16, HIGH = 64 / DOWN, WIDE = 64 / ACROSS;
 
 struct small_state {
     threadgroup float *column, *row;  // of the step
-    threadgroup uint *place, *holder; // of each row, where it is; of each place, the row that is there
+    threadgroup uint *place, *holder; // the place of each row; the row at each place
     device int *pivots;
     device float *dbg;
-    uint tx, ty, lane, index, rows, rank;
+    uint tx, ty, lane, index, rank;
     float tiny, smallest;
 };
 
@@ -151,8 +151,8 @@ kernel void linalg_lu_small(device float *a [[buffer(0)]], device int *pivots [[
     threadgroup uint place[64], holder[64];
     const small_size s = size; // stores might change what is behind the reference
     const uint ty = index / ACROSS, tx = index % ACROSS;
-    a += matrix * s.rows * s.columns;
-    small_state t = {column, row, place, holder, pivots + matrix * s.rank, dbg + matrix * DBG_COUNT, tx, ty, lane, index, s.rows,
+    a += long(matrix) * s.rows * s.columns;
+    small_state t = {column, row, place, holder, pivots + matrix * s.rank, dbg + matrix * DBG_COUNT, tx, ty, lane, index,
                      s.rank, tiny_of(size, stats, matrix), INFINITY};
     float x[HIGH][WIDE];
     bool left[HIGH];

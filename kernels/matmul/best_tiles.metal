@@ -1,21 +1,21 @@
 // C = A · B of floats on a GPU's plain cores, as fast as it gets: block_tiled_vectorized, and
 //
-// - there are two tiles of each matrix in threadgroup memory, and while the threads multiply one, the next is on its way to their
-//   registers, so one barrier per tile is enough;
+// - there are two tiles of each matrix in threadgroup memory, and while the threads multiply one, they load the next into registers,
+//   so one barrier per tile is enough;
 // - a simdgroup has 64 × 64 elements of C, and a thread 8 × 16 of them, in vectors of 4 rows and 4 columns, so what a simdgroup
 //   reads from threadgroup memory at a time lies in different banks. (Half of that in best_float_tiles_small, for products whose
 //   large tiles would leave much of a GPU idle.)
-// - A's tile is stored by columns. A register bank delivers one operand per cycle, so of a multiply-add's three operands one must be
-//   the one before's and two must lie in different banks, which are the registers with even and with odd numbers. Vectors along the
-//   rows make a value's bank depend on its row only, as a sum's can. With vectors along k it would change from each k to the next,
-//   and half of the multiply-adds would take two cycles.
+// - A's tile is stored by columns. Registers with even and with odd numbers are two banks, of which each delivers one operand per
+//   cycle. A multiply-add has three operands, so it can reuse one of the multiply-add before it, and the other two must lie in
+//   different banks. With vectors along A's rows, the bank of an element of A depends on its row only, and the sums of that row can lie
+//   in the other bank. With vectors along k it would change with each k, and half of the multiply-adds would take two cycles.
 //
-// Elements are added in the order of k, as in all steps before, within parts of K of `depth` elements: where C has few tiles, several
-// threadgroups share one and have a part of K each. They write matrices of their own, which best_float_sum adds.
+// Elements are added in the order of k, as in all steps before. Where C has few tiles, several threadgroups share a tile, and each has
+// a part of K of `depth` elements. They write matrices of their own, which best_float_sum adds up.
 //
-// size: M, N, K, depth, a multiple of 8. A: M × K, B: K × N, C: M × N per part, the parts of a product behind each other. batches: by
-// how many elements the next product's A and B lie behind. Grid: N / 128 × M / 128 × (products · K / depth) threadgroups,
-// rounded up, of 128 threads; best_float_tiles_small: N / 64 × M / 64 … of 64.
+// size: M, N, K and depth, which is a multiple of 8. A: M × K, B: K × N, C: M × N per part, all parts of a product before those of the
+// next. batches: from A and B of a product to those of the next, in elements. Grid: N / 128 × M / 128 × (products · K / depth)
+// threadgroups of 128 threads, rounded up; best_float_tiles_small: N / 64 × M / 64 × … of 64 threads.
 #include <metal_stdlib>
 #include <smelt/tensor>
 using namespace metal;
@@ -23,8 +23,8 @@ using namespace smelt;
 
 constant constexpr int BK = 8;
 
-// A thread's vectors of 4 of tiles of `Rows` × `Columns` of a matrix, one tile after the other in one direction. `Whole`: no tile
-// reaches over an edge; elsewhere, elements outside of the matrix are 0.
+// The vectors of 4 elements that a thread loads of each tile of `Rows` × `Columns` elements of a matrix; advance() goes to the next
+// tile. `Whole`: no tile reaches over the matrix's edge; otherwise elements outside the matrix are 0.
 template <int Rows, int Columns, int threads, bool Whole> struct Part {
     static constant constexpr int rows_between = threads / (Columns / 4), count = Rows / rows_between;
     device const float *from;
@@ -60,8 +60,8 @@ static void multiply(device const float *a, device const float *b, device float 
     const int from = group.z * size.w, blocks = (min(size.w, size.z - from) + BK - 1) / BK;
     Part<BM, BK, threads, Whole> a_next(a, size.xz, int2(group.y * BM, from), index);
     Part<BK, BN, threads, Whole> b_next(b, size.zy, int2(from, group.x * BN), index);
-    // After the last block that one again, into the other tile: with loads and stores under a condition, the loads would begin where
-    // the stores are.
+    // After the last block, load and store take it once more, into the tile that is no longer read: if they depended on a condition,
+    // the loads would be moved down to the stores.
     const auto load = [&](bool more) {
         a_next.load(size.z);
         b_next.load(size.y);
@@ -99,7 +99,7 @@ static void multiply(device const float *a, device const float *b, device float 
         SMELT_UNROLL for (int j = 0; j < TN; j += 4) {
             const int at = group.y * BM + row + i / 4 * 32 + i % 4, from = group.x * BN + column + j * 4;
             volatile device float *to = c + long(at) * size.y + from;
-            // One by one: for vectors, sums would have to lie in registers in this order. (Volatile: so that they are not joined.)
+            // One by one, and volatile, so that they stay so: a store of a vector would need its sums in adjacent registers.
             SMELT_UNROLL for (int e = 0; e < 4; e++)
                 if (Whole || (at < size.x && from + e < size.y)) to[e] = sums(i, j + e);
         }
@@ -110,12 +110,12 @@ kernel void best_tiles(device const float *a [[buffer(0)]], device const float *
                        constant int4 &size [[buffer(3)]], constant long2 &batches [[buffer(4)]],
                        uint3 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup float4 a_memory[2 * BK * (BM + 4) / 4], b_memory[2 * BK * BN / 4];
-    const uint parts = max((size.z + size.w - 1) / size.w, 1);
+    const uint parts = (size.z - 1) / size.w + 1;
     const int3 at = int3(group.x, group.y, group.z % parts);
     a += group.z / parts * batches.x;
     b += group.z / parts * batches.y;
     c += group.z * (long(size.x) * size.y);
-    // Rows of A, B and C begin at multiples of 16 bytes, and the tile of C is a whole one.
+    // Whether rows of A, B and C begin at multiples of 16 bytes, and the tile of C lies inside.
     if (size.z % BK == 0 && size.y % 4 == 0 && at.y * BM + BM <= size.x && at.x * BN + BN <= size.y)
         multiply<BM, BN, WM, WN, true>(a, b, c, size, at, int(index), (threadgroup float *)a_memory, (threadgroup float *)b_memory);
     else
@@ -128,7 +128,8 @@ kernel void best_tiles(device const float *a [[buffer(0)]], device const float *
 INSTANTIATE("best_float_tiles", 128, 128, 64, 64)
 INSTANTIATE("best_float_tiles_small", 64, 64, 64, 32)
 
-// C = the sums of the parts of each product: parts × count elements per product. A thread adds 4 elements. Grid: count / 4 × products.
+// C = the sums of the parts of each product. size: the elements of C, and the parts. A thread computes 4 elements. Grid: elements / 4 ×
+// products, rounded up.
 kernel void best_float_sum(device const float *parts [[buffer(0)]], device float *c [[buffer(1)]], constant long2 &size [[buffer(2)]],
                            uint2 at [[thread_position_in_grid]]) {
     const long count = size.x, first = long(at.x) * 4;

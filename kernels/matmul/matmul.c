@@ -30,11 +30,10 @@ static const struct algorithm best_tiles = {"best", kernel_text_best_tiles, 128,
 #define FEW_TILES 256
 static const struct algorithm best_tiles_small = {"best", kernel_text_best_tiles, 64, 64, 64,
                                                   false,  SMELT_MATH_SAFE};
-/* … and where these are too few as well, several threadgroups share a tile of C: each has a part of K, of so
-   many elements or more. So many threadgroups fill a large GPU. */
-#define TILE_DEPTH 8 /* BK of best_tiles.metal */
-#define LEAST_PART 256
-#define MANY_GROUPS 1024
+/* … and where these are too few as well, several threadgroups share a tile of C, and each has a part of K. */
+#define TILE_DEPTH 8     /* BK of best_tiles.metal */
+#define LEAST_PART 256   /* elements of K */
+#define MANY_GROUPS 1024 /* enough to occupy a large GPU */
 /* On CPUs a tile packs its operands for itself, so large ones pay where every thread has several. */
 static const struct algorithm best_large = {"best", kernel_text_best, 512, 256, 32, false, SMELT_MATH_SAFE};
 #define ALGORITHMS ((int)(sizeof algorithms / sizeof *algorithms))
@@ -102,7 +101,7 @@ static void set_grid(const struct algorithm *algorithm, const struct sizes *size
     dispatch->threadgroup[1] = y < 8 ? y : 8;
 }
 
-/* The elements of K that one of `parts` has: a multiple of a tile's depth. */
+/* The elements of K in each of at most `parts` parts: a multiple of a tile's depth. */
 static int64_t part_depth(const struct sizes *sizes, int64_t parts) {
     return sizes->k ? pieces(pieces(sizes->k, parts), TILE_DEPTH) * TILE_DEPTH : TILE_DEPTH;
 }

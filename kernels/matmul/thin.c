@@ -8,7 +8,7 @@
 #define LINE_BYTES 16
 #define COLUMNS_AT_ONCE 8 /* of B by a threadgroup of thin_rows */
 #define MANY_GROUPS 1024  /* enough to occupy a large GPU */
-#define LEAST_ROUNDS 4    /* of a simdgroup over its part of K */
+#define LEAST_ROUNDS 4    /* of a threadgroup over its part of K */
 
 static int64_t pieces(int64_t size, int64_t of) {
     return (size + of - 1) / of;
@@ -18,7 +18,7 @@ static const char *type_name(smelt_dtype dtype) {
     return dtype == SMELT_FLOAT32 ? "float" : dtype == SMELT_FLOAT16 ? "half" : "bfloat";
 }
 
-/* What both kernels are passed. */
+/* What the kernels are passed (thin.metal). */
 struct arguments {
     int32_t size[4];
     int64_t strides[4], batches[4];
@@ -73,7 +73,7 @@ smelt_status matmul_thin_run(const struct matmul_thin_desc *desc) {
     int rows = desc->m == 1 ? 1 : desc->m <= 4 ? 4 : 8;
     int64_t groups[3] = {pieces(desc->n, desc->b_by_columns ? COLUMNS_AT_ONCE : 32 * line),
                          pieces(desc->m, rows), desc->products};
-    /* Elements of K that all threads of a group take at a time. */
+    /* Elements of K that a threadgroup takes at a time. */
     int64_t round = desc->b_by_columns ? 32 * line : THREADS / 32 * 4;
     int64_t wanted = MANY_GROUPS / (groups[0] * groups[1] * groups[2]);
     int64_t most = desc->k / (round * LEAST_ROUNDS), parts = wanted < most ? wanted : most;

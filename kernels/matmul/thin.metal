@@ -1,15 +1,16 @@
-// C = A · B where A has few rows: each element of B is used a few times only, so what counts is to read B once, in loads of 16 bytes
-// of which many are under way.
+// C = A · B where A has few rows. Each element of B is used a few times only, so the time is that of reading B: once per `Rows` rows
+// of A, in loads of 16 bytes of which many are under way.
 //
-// A: M × K; rows `strides.x` elements apart. thin_rows: the columns of B are contiguous, `strides.y` apart; a simdgroup multiplies
-// two of them by `Rows` rows of A. thin_columns: the rows of B are contiguous, `strides.y` apart; a thread has a vector's columns, and
-// the simdgroups of a threadgroup take turns at the rows.
+// thin_rows: the columns of B are contiguous; a simdgroup multiplies two of them by `Rows` rows of A. thin_columns: the rows of B are
+// contiguous; a thread has the columns of a vector, and the simdgroups of a threadgroup take turns at the rows.
 //
-// size: M, N, K, depth: a threadgroup takes `depth` elements of K. If that is less than K, the sums are parts, in float, of which
-// thin_sum adds those of each element: products × parts × M × N. strides: of A's rows, of B's columns or rows, of C's rows and of its
-// columns. batches: by how many elements the next product's A, B and C lie behind. Sums are floats.
+// A: M × K, with contiguous rows. size: M, N, K, and the depth: how many elements of K a threadgroup takes. If that is less than K,
+// the threadgroups write parts of the sums, as floats, to `partial` (products × parts × M × N), and thin_sum adds them up. strides, in
+// elements: from a row of A to the next, from a column (thin_rows) or row (thin_columns) of B to the next, from a row of C to the next
+// and from a column of C to the next. batches: from the A, B and C of a product to those of the next. Sums are floats.
 //
-// Threadgroups of 128. Grid: N / 8 (thin_rows) or N / (512 bytes) (thin_columns) × M / Rows × (products · parts), rounded up.
+// Threadgroups of 128. Grid: N / 8 (thin_rows) or N / (elements in 512 bytes) (thin_columns) × M / Rows × (products · parts), each
+// rounded up.
 #include <metal_stdlib>
 using namespace metal;
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -18,7 +19,7 @@ constant constexpr int simdgroups = 4, columns_at_once = 2;
 // Rounds whose loads begin together: as many as the registers have room for.
 template <int Rows> constant constexpr int rounds_ahead = Rows == 1 ? 4 : Rows == 4 ? 2 : 1;
 
-// 16 bytes of a matrix. `Words`: they begin at a multiple of 4, so words can be loaded.
+// 16 bytes of a matrix. `Words`: they begin at a multiple of 4 bytes; elsewhere elements of 2 bytes must not be loaded as words.
 template <typename T, bool Words> struct Line {
     static constant constexpr int length = 16 / sizeof(T);
     vec<T, 4> quads[length / 4];
@@ -35,23 +36,26 @@ template <typename T, bool Words> struct Line {
     float operator[](int e) const { return float(quads[e / 4][e % 4]); }
 };
 
+// What a threadgroup multiplies: rows of A from m on, columns of B from n on, and elements first … last - 1 of K.
 struct Where {
-    int m, n, first, last; // rows of A and columns of B from there on; of K
-    int part, parts;
+    int m, n, first, last;
+    int part, parts; // of K
 };
+
+static int parts_of(int4 size) { return (size.z - 1) / size.w + 1; }
 
 static Where where(int4 size, uint3 group, int rows, int columns) {
     Where at;
-    at.parts = max((size.z + size.w - 1) / size.w, 1);
+    at.parts = parts_of(size);
     at.part = int(group.z) % at.parts;
     at.m = int(group.y) * rows;
     at.n = int(group.x) * columns;
     at.first = at.part * size.w;
-    at.last = min(at.first + size.w, size.z);
+    at.last = at.part + 1 < at.parts ? at.first + size.w : size.z;
     return at;
 }
 
-// Whether lines that are `stride` apart all begin at multiples of 4 bytes.
+// Whether lines that are `stride` elements apart all begin at multiples of 4 bytes.
 template <typename T> static bool has_words(device const T *from, long stride) {
     return ((ulong(from) | ulong(stride) * sizeof(T)) & 3) == 0;
 }
@@ -160,7 +164,7 @@ kernel void thin_rows(device const T *a [[buffer(0)]], device const T *b [[buffe
     device float *partial [[buffer(3)]], constant int4 &size [[buffer(4)]], constant long4 &strides [[buffer(5)]],
     constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    const long product = group.z / max((size.z + size.w - 1) / size.w, 1);
+    const long product = group.z / parts_of(size);
     a += product * batches.x;
     b += product * batches.y;
     c += product * batches.z;
@@ -176,7 +180,7 @@ kernel void thin_columns(device const T *a [[buffer(0)]], device const T *b [[bu
     constant long4 &batches [[buffer(6)]], uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float memory[simdgroups * 32 * 16 / sizeof(T)];
-    const long product = group.z / max((size.z + size.w - 1) / size.w, 1);
+    const long product = group.z / parts_of(size);
     a += product * batches.x;
     b += product * batches.y;
     c += product * batches.z;
@@ -186,11 +190,11 @@ kernel void thin_columns(device const T *a [[buffer(0)]], device const T *b [[bu
         multiply_columns<T, Rows, false>(a, b, c, partial, size, strides, group, lane, simdgroup, memory);
 }
 
-// Grid: N × M × products.
+// C = the sums of the parts. Grid: N × M × products.
 template <typename T>
 kernel void thin_sum(device const float *partial [[buffer(0)]], device T *c [[buffer(1)]], constant int4 &size [[buffer(2)]],
                      constant long4 &strides [[buffer(3)]], constant long4 &batches [[buffer(4)]], uint3 at [[thread_position_in_grid]]) {
-    const int parts = (size.z + size.w - 1) / size.w;
+    const int parts = parts_of(size);
     const long count = long(size.x) * size.y;
     device const float *from = partial + at.z * parts * count + long(at.y) * size.y + at.x;
     float sum = 0;

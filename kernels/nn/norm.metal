@@ -62,9 +62,9 @@ kernel void smelt_norm(const device T *x [[buffer(0)]], const device T *weight [
   for (uint i = t.me; i < columns; i += TEAM) out[i] = normal_of(x[i], norm, weight, bias, i);
 }
 
-// ---- Few long rows: a team takes a chunk of a row.
+// ---- Few long rows: a team computes a chunk of a row.
 
-// parts: (rows, chunks, 2) floats: mean and sum of squared distances from it, or for RMS norm 0 and sum of squares.
+// parts: (rows, chunks, 2) floats: the mean and the sum of squared distances from it; for RMS norm 0 and the sum of squares.
 kernel void smelt_norm_parts(const device T *x [[buffer(0)]], device float2 *parts [[buffer(1)]],
                              constant long_size &size [[buffer(2)]], uint2 at [[threadgroup_position_in_grid]],
                              uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -83,7 +83,7 @@ kernel void smelt_norm_parts(const device T *x [[buffer(0)]], device float2 *par
   if (t.me == 0) parts[at.y * size.chunks + at.x] = float2(sums.shift + away, max(squares - away * away * float(count), 0.0f));
 }
 
-// The row's mean and 1 / sqrt(variance + eps) from those of its chunks.
+// The row's mean and 1 / sqrt(variance + eps), from the parts of its chunks.
 inline float2 norm_of_parts(team t, const device float2 *parts, constant long_size &size) {
   float sum = 0.0f, squares = 0.0f;
   for (uint i = t.me; i < size.chunks; i += TEAM) sum += parts[i][0] * float(min(size.chunk, size.columns - i * size.chunk));

@@ -37,24 +37,25 @@ kernel void smelt_softmax(const device T *x [[buffer(0)]], device T *out [[buffe
   }
 }
 
-// ---- Few long rows: a team takes a chunk of a row.
+// ---- Few long rows: a team computes a chunk of a row.
 
-// Elements of a thread in one block. Its largest is found first, so that the sum is scaled once for all of them.
+// Elements of a thread per block. The largest of a block is found first, so that the sum is scaled once per block.
 constant constexpr uint DEPTH = SIMDGROUPS == 1 ? 64 : 8;
 constant constexpr uint BLOCK = DEPTH * TEAM;
 
-// A sum of exponentials of what elements are less than `top`, for another top.
+// Takes a sum of exp(x - top) to one of exp(x - next).
 inline float scaled(float sum, float top, float next) {
   const float scale = exp((isinf(top) ? 0.0f : top) - (isinf(next) ? 0.0f : next));
   return sum == 0.0f ? 0.0f : next > top ? sum * scale : sum;
 }
+// Raises `top` to `most` and scales the sum for it. Returns what to subtract from elements.
 inline float grown(float most, thread float &top, thread float &sum) {
   sum = scaled(sum, top, most);
   top = most;
   return isinf(most) ? 0.0f : most;
 }
 
-// parts: (rows, chunks, 2) floats: the largest element, and the sum of the exponentials of what elements are less.
+// parts: (rows, chunks, 2) floats: the largest element, and the sum of exp(x - largest).
 kernel void smelt_softmax_parts(const device T *x [[buffer(0)]], device float2 *parts [[buffer(1)]],
                                 constant long_size &size [[buffer(2)]], uint2 at [[threadgroup_position_in_grid]],
                                 uint simdgroup [[simdgroup_index_in_threadgroup]],

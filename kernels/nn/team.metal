@@ -26,10 +26,10 @@ inline float team_join(team t, float value, float identity, bool largest) {
 inline float team_max(team t, float value) { return team_join(t, value, -INFINITY, true); }
 inline float team_sum(team t, float value) { return team_join(t, value, 0.0f, false); }
 
-// A row may be too long for one team: then each takes a chunk of it, and later kernels read what the first found.
+// Few long rows: a team computes a chunk of a row, and later kernels read the results of the first for all chunks.
 struct long_size { uint columns, chunk, chunks; float eps; };
 inline team team_of_chunk(uint simdgroup, uint lane, threadgroup float *parts) {
   return {0, simdgroup * 32 + lane, simdgroup, parts};
 }
-// Elements that a thread of a threadgroup loads before it uses the first: so many loads are on their way.
+// Elements that a thread loads before it uses the first, so that several loads are in flight.
 constant constexpr uint AHEAD = SIMDGROUPS == 1 ? 1 : 8;

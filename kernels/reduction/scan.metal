@@ -34,7 +34,7 @@ inline A fold(A value, uint simdgroup, uint lane, threadgroup A *parts) {
   return from_lane(scan_lanes(sums, lane), 31);
 }
 
-// Elements begin ... end of a row, of which `carry` came before.
+// Elements begin to end - 1 of a row. carry: the combination of the elements before them.
 inline void scan_part(const device T *x, device R *out, uint columns, uint begin, uint end, A carry, uint simdgroup,
                       uint lane, threadgroup A *parts) {
   const uint me = SIMDGROUPS == 1 ? lane : simdgroup * 32 + lane;
@@ -78,7 +78,7 @@ kernel void smelt_scan(const device T *x [[buffer(0)]], device R *out [[buffer(1
             simdgroup, lane, parts);
 }
 
-// ---- Few long rows: a team takes a chunk of a row. parts: (rows, chunks), what a chunk adds up to.
+// ---- Few long rows: a team computes a chunk of a row. parts: (rows, chunks), the combination of a chunk's elements.
 
 struct long_size { uint columns, chunk, chunks; float unused; };
 constant constexpr uint AHEAD = SIMDGROUPS == 1 ? 1 : 8;

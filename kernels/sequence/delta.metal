@@ -41,9 +41,9 @@ kernel void smelt_delta(const device T *q [[buffer(0)]], const device T *k [[buf
   for (int i = 0; i < DEPTH; i++) to[long(i) * size.values] = s[i];
 }
 
-// ---- On GPUs, whose threads take long from one token to the next: LANES lanes of a simdgroup share a column, each
-// with every LANES-th of its groups of GROUP elements, and what later tokens need is loaded AHEAD of its use. GROUP is 4
-// if the arrays' addresses are multiples of four elements, WHOLE says that chunks are multiples of AHEAD.
+// ---- On GPUs, where one thread takes long for a token: LANES lanes of a simdgroup share a column. A lane has every
+// LANES-th of the column's groups of GROUP elements, and loads what a token needs AHEAD tokens before. GROUP is 4 if the
+// addresses of q and k are multiples of four elements. WHOLE: chunks are multiples of AHEAD tokens.
 
 constant constexpr int COLUMNS = 32 / LANES, GROUPS = (DEPTH + GROUP * LANES - 1) / (GROUP * LANES), PER = GROUPS * GROUP;
 constant constexpr int AHEAD = 8;
@@ -52,14 +52,14 @@ typedef vec<T, GROUP == 4 ? 4 : 2> several;
 
 struct token { float k[PER], q[PER], v, decay, beta; };
 
-// The columns' sums of two values.
+// Sums two values over the lanes of a column.
 inline void over_lanes(thread float &a, thread float &b) {
   for (ushort n = LANES / 2; n > 0; n /= 2) {
     const float x = simd_shuffle_xor(a, n), y = simd_shuffle_xor(b, n);
     a += x, b += y;
   }
 }
-// A lane's elements of a vector of DEPTH; 0 beyond.
+// A lane's elements of a vector of DEPTH elements; 0 beyond its end.
 inline void load_part(const device T *from, uint part, thread float *to) {
   for (int i = 0; i < GROUPS; i++) {
     const uint first = (i * LANES + part) * GROUP;
@@ -73,14 +73,15 @@ inline void load_part(const device T *from, uint part, thread float *to) {
   }
 }
 
-// A lane's part of a column, and where it is.
+// A lane's part of a column, and its place in the arrays.
 struct column {
   float s[PER], result; // of the last token, before the lanes' results are added
   const device T *q, *k, *v;
   const device float *g, *beta;
   device T *out;        // of the last token
   device float *states;
-  uint part, kept;      // the token before which S is stored next
+  uint part;            // of LANES
+  uint kept;            // the token before which S is stored next
   bool inside;
 };
 
@@ -104,8 +105,8 @@ inline void store(thread const column &c, delta_size size, float result) {
   if (c.inside && c.part == 0) *c.out = T(result * size.scale);
 }
 
-// One token. Its own result is added up with the sum of the next, for which it need not wait; the next one's decay is
-// known by then. Afterwards the token's place has the one AHEAD.
+// Computes token t, and loads token t + AHEAD into x. Lanes add up the result of t - 1 together with a sum of t, so that
+// one chain of shuffles serves both. The decay of the next token is computed here, before it is needed.
 inline void advance(thread column &c, thread token &x, thread token &next, delta_size size, uint t, bool may_keep) {
   if (may_keep && t == c.kept) {
     keep(c, size);

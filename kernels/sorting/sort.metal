@@ -65,8 +65,8 @@ kernel void smelt_sort_block(const device T *x [[buffer(0)]], device R *out [[bu
   }
 }
 
-// STEPS steps between keys that are at least BLOCK apart: the first `distance`, each of the next half as far. A thread
-// has the 2^STEPS keys that are exchanged with one another. Threads: (set of keys, row).
+// STEPS steps between keys that are at least BLOCK apart: `distance` in the first step, half as far in each later one. A
+// thread holds the 2^STEPS keys that these steps exchange with one another. Threads: (set of keys, row).
 kernel void smelt_sort_step(device ulong *scratch [[buffer(0)]], constant sort_size &size [[buffer(1)]],
                             uint2 at [[thread_position_in_grid]]) {
   constexpr uint COUNT = 1u << STEPS;

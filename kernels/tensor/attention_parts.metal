@@ -5,8 +5,8 @@
 //   ATTENTION_DEPTH   at least the sizes of a row of q, k and v: what a row lacks counts as 0
 //   ATTENTION_ROWS, ATTENTION_KEYS   of the tiles of scores
 //   ATTENTION_MASK    0: there is none; 1: bools, true where a row sees a key; 2: floats that are added to scores; 3: numbers of
-//                     ATTENTION_TYPE that are added; 4: sums of two of these are added, of a key's line and of its column:
-//                     keys are lines of ATTENTION_WIDTH columns
+//                     ATTENTION_TYPE that are added; 4: keys are lines of ATTENTION_WIDTH columns, and two numbers of
+//                     ATTENTION_TYPE are added, that of the key's line and that of its column
 //   ATTENTION_SINKS   1: there is a score for each head that takes its part of the sum and has no value
 //
 // q and out: batches × heads × rows × depth (value_depth). k and v: batches × key_heads × keys × depth (value_depth), where
@@ -26,7 +26,7 @@ struct attention_size {
     int causal;                       // 1: row i sees the keys up to i + keys - rows
     long mask_first, mask_strides[4]; // of batches, heads, rows, keys; in elements
     int parts, part_keys;             // of attention_split.metal
-    int lines;                        // of keys
+    int lines;                        // of ATTENTION_WIDTH keys
 };
 
 #if ATTENTION_MASK == 4
@@ -58,7 +58,7 @@ inline mask_type mask_at(head_mask mask, int row, int key, constant attention_si
 }
 #endif
 
-// A score with the mask's element; `unit` of scores is 1.
+// A score with the mask's element applied. unit: the factor by which scores are scaled already.
 inline float with_mask(float score, mask_type mask, float unit) {
 #if ATTENTION_MASK == 1
     return mask ? score : -INFINITY;

@@ -1,14 +1,16 @@
-// Attention of few rows, such as the one of a decoder's next token. attention_parts.metal precedes this text. ATTENTION_ROWS are
-// the rows that a threadgroup computes; ATTENTION_KEYS is not used. The text that precedes both defines also
-//   ATTENTION_WIDE   1: rows of q, k and v begin at multiples of 16 bytes
+// Attention of few rows, such as the one row of a decoder's next token. attention_parts.metal precedes this text. ATTENTION_ROWS
+// is the number of rows per threadgroup; ATTENTION_KEYS is not used. The text that precedes both also defines
+//   ATTENTION_WIDE   1: rows of q, k and v are multiples of 8 elements, and begin at multiples of 16 bytes
 //
-// So few rows leave a GPU idle unless their keys are shared out. A threadgroup computes one part of the keys, for rows of the
-// heads that share these keys: they follow each other and count as rows of one head here. Each key and value is read once.
-// smelt_attention_join adds the parts; if there is only one, the first kernel writes the results.
+// Few rows leave a GPU idle unless their keys are split into parts. A threadgroup computes one part of the keys, for rows of all
+// heads that share these keys: such rows follow each other in memory, and are the lines of one head here. A threadgroup reads
+// each key and value of its part once. smelt_attention_join joins the parts; if there is only one, smelt_attention_split writes
+// the results.
 //
-// LANES lanes hold a row, 8 elements at a time. They sum the weighted values of their own keys, and are added at the end.
+// LANES lanes hold a row, in groups of 8 elements. Other lanes and simdgroups hold the same row for other keys; their sums are
+// joined at the end.
 
-constant constexpr int SIMDGROUPS = 4, CHUNK = 8; // a row's 16 elements per lane leave registers for those of 4 rows
+constant constexpr int SIMDGROUPS = 4, CHUNK = 8; // 16 elements per lane and row: registers suffice for 4 rows
 constant constexpr int LANES = D > 128 ? 16 : 8, CHUNKS = D / (LANES * CHUNK), HELD = CHUNKS * CHUNK;
 constant constexpr int AT_ONCE = 32 / LANES, STEP = AT_ONCE * SIMDGROUPS, PAIR = 2;
 constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
@@ -26,8 +28,8 @@ inline void widen(uint4 bits, thread float *to, Half) {
     }
 }
 
-// The lane's elements of a row. In place of those that the row does not have, others: they count as 0 in q, and their sums are
-// not stored.
+// The lane's elements of a row. Beyond the row's end it reads other elements of the row instead: those of q then count as 0, and
+// sums of such values are not stored.
 inline void read_row(device const T *row, int depth, int lane, thread float (&held)[HELD]) {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
@@ -43,12 +45,12 @@ inline void read_row(device const T *row, int depth, int lane, thread float (&he
     }
 }
 
-// What is known of a row: the largest score so far times log2(e), and the sum of weights.
+// The state of a row: the largest score so far times log2(e), and the sum of weights.
 struct row_state {
     float top, sum;
 };
 
-// By how much a sum under `top` counts less under `now`.
+// The factor that takes a sum of weights relative to `top` to one relative to `now`.
 inline float faded(float top, float now) { return now == -INFINITY ? 1.0f : fast::exp2(top - now); }
 
 kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]], device const T *v [[buffer(2)]],
@@ -90,7 +92,7 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
         masks[r] = MASK_OF(group.z, head);
         mask_rows[r] = row;
 #endif
-        // The sink counts once.
+        // One thread of each column counts the sink.
         const float sink = part == 0 && simdgroup == 0 && own == 0 ? SINK_OF(head) : -INFINITY;
         states[r] = {sink * log2_e, sink == -INFINITY ? 0.0f : 1.0f};
     }
@@ -130,7 +132,7 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
         }
     }
 
-    // Those of a simdgroup that hold the same columns.
+    // Joins the lanes of a simdgroup that hold the same columns.
 #pragma unroll
     for (int far = LANES; far < 32; far *= 2)
 #pragma unroll

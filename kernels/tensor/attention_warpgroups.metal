@@ -17,7 +17,7 @@ constant constexpr uint keys_at = tile, values_at = keys_at + stages * tile, bar
 constant constexpr uint needed = barriers_at + 8 * 4 * stages + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
 constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 #if ATTENTION_MASK == 4
-// Where blocks of keys are whole lines, a thread has the same columns in each block, in pairs: how many. Else 0.
+// If blocks of keys are whole lines, a thread has the same columns in each block: the number of their pairs. Otherwise 0.
 constant constexpr int PERIOD = KEYS % WIDTH == 0 && WIDTH >= 8 ? WIDTH / 8 : 0;
 #endif
 
@@ -101,8 +101,8 @@ struct rows_of_thread {
 #endif
 };
 
-// Softmax of a block of scores, of which the thread has those from `key` on. all: every row sees all of its keys. Without a mask
-// and with a positive scale, a score's product with the scale is as large as the score among others.
+// Softmax of a block of scores, of which the thread has those from `key` on. all: every row sees all of its keys. Without a mask,
+// a positive scale keeps the order of scores, so it is applied in the exponentials.
 #if ATTENTION_MASK == 4
 inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread const rows_of_thread &rows,
                     thread softmax_state &state) {

@@ -118,8 +118,8 @@ static bool set_flag(bool *flag, PyObject *value) {
     return truth >= 0;
 }
 
-/* `device`: the caller keeps the string. *torch: the result is a tensor of torch, in whose current stream the
- * work is. */
+/* `device`: the caller keeps the string. *torch: whether the result is a tensor of torch, computed on torch's
+ * current stream. */
 static bool set_attribute(smelt_apply_desc *desc, bool *torch, const char *name, PyObject *value) {
     int count;
     if (strcmp(name, "torch") == 0) return set_flag(torch, value);
@@ -149,7 +149,7 @@ static bool set_attribute(smelt_apply_desc *desc, bool *torch, const char *name,
 static PyObject *apply_for_torch(smelt_apply_desc *desc) {
     smelt_array *result;
     smelt_status status;
-    if (!desc->inputs[0] || !stream_of_kind(KIND_TORCH, smelt_array_device(desc->inputs[0]), &desc->stream)) {
+    if (desc->inputs[0] && !stream_of_kind(KIND_TORCH, smelt_array_device(desc->inputs[0]), &desc->stream)) {
         release_inputs(desc);
         return NULL;
     }

@@ -44,7 +44,7 @@ static PyObject *attention(PyObject *self, PyObject *arguments) {
     Py_END_ALLOW_THREADS return status == SMELT_OK ? wrap_all(made, 2) : raise_status(status);
 }
 
-/* The first error is enough: arguments are named by their place. */
+/* *kind: that of q. After an error, the caller releases the arrays that are set. */
 static bool import_all(PyObject *const *objects, smelt_array **arrays, enum array_kind *kind) {
     static const char *const names[7] = {
         "attention: q",     "attention: k",          "attention: v",           "attention: mask",
@@ -57,7 +57,7 @@ static bool import_all(PyObject *const *objects, smelt_array **arrays, enum arra
     return true;
 }
 
-/* Of arrays of any library, in whose current stream it runs: without a smelt.array for each. */
+/* For arrays of any library, on its current stream. No smelt.array is created for them. */
 static PyObject *attention_of(PyObject *self, PyObject *arguments) {
     PyObject *objects[7], *result = NULL;
     int causal, with_sums;
@@ -117,8 +117,7 @@ static PyMethodDef functions[] = {
      "sums: smelt_attention. mask and sinks may be None."},
     {"attention_of", attention_of, METH_VARARGS,
      "attention_of(q, k, v, mask, sinks, bias_lines, bias_columns, scale, causal, with_sums, /)\n--\n\nThe "
-     "result, of the library of "
-     "q; with_sums: a pair of it and the logarithms."},
+     "result, an array of the library of q; with_sums: a pair of it and the logarithms of its rows' sums."},
     {"attention_vjp", attention_vjp, METH_VARARGS,
      "attention_vjp(q, k, v, mask, sinks, scale, causal, out, logsumexp, cotangent, /)\n--\n\nThe gradients "
      "by "

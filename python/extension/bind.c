@@ -231,7 +231,7 @@ static PyObject *forget(PyObject *self, PyObject *unused) {
 
 static PyMethodDef methods[] = {
     {"_forget", forget, METH_NOARGS,
-     "_forget($self)\n--\n\nReleases the inputs: each call takes others from now on."},
+     "_forget($self)\n--\n\nReleases the inputs: from now on, each call must give its own."},
     {0}};
 
 static PyGetSetDef getters[] = {{"kernel", get_kernel, NULL, "The kernel that is bound.", NULL}, {0}};

@@ -2,8 +2,8 @@
 
 `metal_kernel` is smelt.metal_kernel for JAX, and `function` turns a function of smelt arrays into one of JAX arrays, with
 the derivatives that smelt derives. Both work under jit, grad, vmap and scan: for each combination of dtypes and shapes a
-graph is compiled, which XLA calls through jax.ffi, on CPUs and NVIDIA GPUs. On a GPU, errors of a call are raised where
-its results are waited for."""
+graph is compiled, which XLA calls through jax.ffi, on CPUs and NVIDIA GPUs. On a GPU, errors of a call are raised by
+whatever waits for its results."""
 
 from __future__ import annotations
 

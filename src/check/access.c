@@ -110,7 +110,8 @@ static struct access meant(struct check *check, char *address, const char *base,
     return argument ? of_argument(argument) : (struct access){0};
 }
 
-/* Whether an access is one of most: inside its object, aligned, and without a race. It is noted then. */
+/* The fast path: whether an access is inside its object, aligned, and races with nothing. If so, it is noted.
+ * False: access_any is to judge it. */
 static bool is_usual(struct check *check, char *address, const char *base, uint64_t extent, uint64_t bytes,
                      uint32_t flags, const struct check_site *site) {
     enum check_space space = CHECK_SPACE(flags);

@@ -30,8 +30,7 @@ struct stack {
 
 #define MOST_REGIONS 512
 
-/* What an argument's index leads to: the argument (the first of that index) and its region. NULL: none, or no
- * bytes. */
+/* The first argument of an index, and its region. NULL: there is none, or it has no bytes. */
 struct bound {
     const struct check_argument *argument;
     struct region *region;
@@ -173,8 +172,8 @@ void memories_unmap(void *start, size_t bytes);
 /* race.c */
 void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
                  uint64_t bytes, enum check_access access, const struct check_site *site);
-/* The same for an access that races with nothing, which is what most are. False: race_access
- * is to judge it. */
+/* The fast path of race_access. False: the access may race, and race_access is to judge it; part of it may be
+ * noted already. */
 bool race_usual(struct check *check, struct region *region, enum memory_kind kind, char *address,
                 uint64_t bytes, enum check_access access, const struct check_site *site);
 void race_begin_group(struct check *check);

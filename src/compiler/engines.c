@@ -14,6 +14,7 @@ static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
                                       PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),
                                       PASS("simd-fused", pass_simd_fused),
+                                      PASS("simd-halves", pass_simd_halves),
                                       PASS("simd-settle", pass_simd_settle),
                                       PASS("cut", pass_cut),
                                       {0}};

@@ -91,3 +91,23 @@ bool fold_integers(LLVMValueRef instruction, uint64_t a, uint64_t b, uint64_t *o
     *out = fold_cut(type, *out);
     return true;
 }
+
+bool fold_is_arithmetic(LLVMValueRef instruction) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+        return true;
+    default:
+        return false;
+    }
+}

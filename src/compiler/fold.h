@@ -14,4 +14,8 @@ uint64_t fold_cut(LLVMTypeRef type, uint64_t bits);
  * type's; false: undefined for these operands, or another instruction. */
 bool fold_integers(LLVMValueRef instruction, uint64_t a, uint64_t b, uint64_t *out);
 
+/* An addition, product, bit operation or shift of integers, or a conversion between integer types: no memory,
+ * no trap. */
+bool fold_is_arithmetic(LLVMValueRef instruction);
+
 #endif

@@ -205,9 +205,11 @@ smelt_status pass_join(struct unit *unit);
 smelt_status pass_indirect(struct unit *unit);
 /* specialise.c — sizes in the code shape become constants. */
 smelt_status pass_specialise(struct unit *unit);
-/* compiler/simd/vectorise.c — bits of the vector registers that code uses, by LLVM's names of CPU and
+/* compiler/simd/features.c — bits of the vector registers that code uses, by LLVM's names of CPU and
  * features; NULL: this machine's. */
 int simd_vector_bits(const char *cpu, const char *features);
+/* … whether it computes with halves. */
+bool simd_computes_halves(const char *cpu, const char *features);
 
 /* compiler/bounds/bounds.c — accesses are tested against the extents of their arrays. */
 smelt_status pass_bounds(struct unit *unit);
@@ -224,6 +226,8 @@ smelt_status pass_unrolled(struct unit *unit);
 /* … whether all loops of a function have a known number of rounds. */
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
 smelt_status pass_simd_fused(struct unit *unit);
+/* … halves.c: CPUs without arithmetic of halves compute with floats. */
+smelt_status pass_simd_halves(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's
  * runtime. */

@@ -257,8 +257,8 @@ static const char *const dialect_flags[] = {
     "-dwarf-version=4", "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20",
     "-ftemplate-backtrace-limit=0", NULL};
 
-/* What may well be a mistake, and conversions that change a value or its sign. Others would speak of what the
- * rewriter has written. */
+/* Likely mistakes, and conversions that change a value or its sign. Other warnings would be about code that
+ * the rewriter generates. */
 static const char *const warning_flags[] = {"-Wno-everything",
                                             "-Wparentheses",
                                             "-Wparentheses-equality",

@@ -5,6 +5,7 @@
 #include "frontend/clang.h"
 #include "frontend/compile_time.h"
 #include "frontend/compiler_library.h"
+#include "frontend/condition.h"
 #include "frontend/diagnostic.h"
 #include "frontend/prelude.h"
 #include "frontend/target.h"
@@ -88,7 +89,7 @@ struct clang_job {
     bool ran; /* `whole` has LLVM's result */
     struct compile_whole whole;
     bool anew;  /* whatever the cache has */
-    bool warns; /* for its warnings only */
+    bool warns; /* run for its warnings only */
 };
 
 static smelt_status run_request(struct clang_job *job, const struct clang_request *request,
@@ -125,8 +126,8 @@ static smelt_status run_clang_with(struct clang_job *job, const char *precompile
     return status;
 }
 
-/* Fills the job's bitcode, and its image where LLVM is to run; nothing after a failure. warnings: of a job
- * that warns; else NULL. */
+/* Fills the job's bitcode, and its image where LLVM is to run; nothing after a failure. warnings: receives
+ * those of a job that warns; else NULL. */
 static smelt_status run_clang(struct clang_job *job, struct text *warnings) {
     const struct translation *translation = job->translation;
     char precompiled[4096];
@@ -327,6 +328,8 @@ static smelt_status show_warnings(const struct translation *translation, const s
     smelt_status status = run_clang(&job, &described);
     text_free(&job.bitcode);
     text_free(&text);
+    if (status == SMELT_OK) conditions_warn(translation, &described);
+    if (described.length) text_add(&described, "\n");
     if (status == SMELT_OK && described.failed) status = fail_out_of_memory(1);
     *out = status == SMELT_OK ? string_copy(text_string(&described), described.length) : NULL;
     text_free(&described);

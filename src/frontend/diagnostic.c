@@ -353,7 +353,7 @@ void diagnostics_add(const struct translation *t, uint32_t position, const char 
     text_free(&storage);
 }
 
-/* A message of the kind, unless it is there already: each instantiation of a template repeats its own. */
+/* Adds a message, unless it is there already: each instantiation of a template repeats its own. */
 static void add_placed(const char *kind, const struct translation *t, const struct message *m,
                        struct text *out) {
     struct text storage = {0}, one = {0};
@@ -404,7 +404,7 @@ static void suggest_template(const struct translation *t, const struct message *
 
 #define PRINTS "use of undeclared identifier 'printf'"
 
-/* A kernel that prints as a host does: clang's guess at what it means is no help. */
+/* For a kernel that calls printf: names os_log, and drops clang's "did you mean". */
 static void suggest_log(struct message *m, struct text *note) {
     if (m->length < sizeof PRINTS - 1 || memcmp(m->text, PRINTS, sizeof PRINTS - 1) != 0) return;
     m->length = sizeof PRINTS - 1;
@@ -414,15 +414,15 @@ static void suggest_log(struct message *m, struct text *note) {
         "\nnote: a kernel prints by os_log: #include <metal_logging>, then os_log_default.log(\"%d\", i)");
 }
 
-/* What clang says of a function that it took another for. */
+/* Whether an error is about the function that clang guessed for printf, at the same place. */
 static bool follows_guess(const struct message *m, const struct message *before) {
     return before->text && before->length == sizeof PRINTS - 1 && before->line == m->line &&
            before->column == m->column && strcmp(before->file, m->file) == 0;
 }
 
-/* Notes that say why, with the places in the user's text; as many for one error. */
-#define MOST_NOTES 3
+#define MOST_NOTES 3 /* for one error */
 
+/* Whether a message is a note that says why, about a place in the user's text. */
 static bool explains(const struct message *m) {
     static const char *const starts[] = {"in instantiation of ", "candidate "};
     if (strcmp(m->kind, "note") != 0 || is_ours(m->file) || strstr(m->file, "<at ")) return false;
@@ -435,7 +435,7 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
     struct text note = {0};
     struct message pending = {.text = NULL}, before = {.text = NULL};
     bool waiting = false; /* an error in the prelude, for which a note may name the user's line */
-    int count = 0, notes = MOST_NOTES; /* that were added, or would follow nothing */
+    int count = 0, notes = MOST_NOTES; /* of the last error; MOST_NOTES where no error was added */
     const char *first_line = messages;
     for (const char *at = messages; *at && count < MAX_MESSAGES;) {
         size_t length = strcspn(at, "\n");
@@ -472,89 +472,65 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
     text_free(&note);
 }
 
-/* ---- Warnings. */
+/* ---- What is to be ignored. */
 
-/* The names of the template parameters of a text: those in front of "," "=" or ">" after "template <". */
-static bool is_template_parameter(const char *text, const char *name, size_t length) {
-    for (const char *at = text; (at = strstr(at, "template")); at++) {
-        const char *p = at + 8 + strspn(at + 8, " \t\n");
-        if (*p != '<') continue;
-        for (int depth = 0; *p; p++) {
-            depth += (*p == '<') - (*p == '>');
-            size_t here = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-            const char *end = p + here + strspn(p + here, " \t\n");
-            if (here == length && memcmp(p, name, here) == 0 && strchr(",=>", *end)) return true;
-            if (here) p += here - 1;
-            if (!depth) break;
-        }
+#define REQUEST "smelt: ignore"
+
+static bool comment_names(const char *comment, const char *code) {
+    const char *at = strstr(comment, REQUEST);
+    if (!at) return false;
+    at += sizeof REQUEST - 1;
+    for (;;) {
+        at += strspn(at, " \t,");
+        size_t length = 0;
+        while (isalnum((unsigned char)at[length])) length++;
+        if (!length || strncmp(at, "SM", 2) != 0) return false;
+        if (strlen(code) == length && strncmp(at, code, length) == 0) return true;
+        at += length;
     }
-    return false;
 }
 
-/* A name in the condition of a line "#if …" that is a template parameter; NULL: there is none. */
-static const char *parameter_asked_for(const char *line, size_t length, const char *whole,
-                                       size_t *name_length) {
-    struct tokens tokens = {0};
-    const char *found = NULL, *hash = memchr(line, '#', length);
-    if (!hash || tokens_read(hash + 1, length - (size_t)(hash + 1 - line), &tokens) != SMELT_OK) return NULL;
-    bool asks = token_is(&tokens, 0, "if") || token_is(&tokens, 0, "elif");
-    for (uint32_t i = 1; asks && !found && i < tokens.count; i++) {
-        const struct token *token = &tokens.items[i];
-        bool defined = token_is(&tokens, i - 1, "defined") ||
-                       (i > 1 && token_is(&tokens, i - 1, "(") && token_is(&tokens, i - 2, "defined"));
-        *name_length = token->length;
-        if (token_is_identifier(&tokens, i) && !defined &&
-            is_template_parameter(whole, hash + 1 + token->start, token->length))
-            found = hash + 1 + token->start;
+static bool line_ignores(const struct translation *t, const char *file, int line, bool must_be_alone,
+                         const char *code) {
+    struct text text = {0};
+    bool found = false;
+    if (diagnostics_line(t, file, line, &text)) {
+        const char *whole = text_string(&text), *comment = strstr(whole, "//");
+        bool alone = comment && strspn(whole, " \t") == (size_t)(comment - whole);
+        found = comment && (alone || !must_be_alone) && comment_names(comment, code);
     }
-    tokens_free(&tokens);
+    text_free(&text);
     return found;
 }
 
-static bool is_macro(const char *text, const char *name, size_t length) {
-    for (const char *at = text; (at = strstr(at, "define")); at++) {
-        const char *p = at + 6 + strspn(at + 6, " \t");
-        if (strncmp(p, name, length) == 0 && !isalnum((unsigned char)p[length]) && p[length] != '_')
-            return true;
-    }
-    return false;
+bool diagnostics_ignored(const struct translation *t, const char *file, int line, const char *code) {
+    return line > 0 &&
+           (line_ignores(t, file, line, false, code) || line_ignores(t, file, line - 1, true, code));
 }
 
-/* Conditions of the preprocessor on template parameters: it does not know them. */
-static void warn_of_conditions(const struct translation *t, struct text *out) {
-    for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
-        const char *text = t->texts[i].text, *line = text;
-        for (int number = 1; line && *line; number++) {
-            size_t length = strcspn(line, "\n"), name_length = 0;
-            const char *name = line[strspn(line, " \t")] == '#'
-                                   ? parameter_asked_for(line, length, text_string(&t->source), &name_length)
-                                   : NULL;
-            if (name && !is_macro(text, name, name_length)) {
-                char said[300];
-                snprintf(
-                    said, sizeof said,
-                    "'%.*s' is a template parameter, which the preprocessor takes for 0; use if constexpr "
-                    "[-Wundef]",
-                    (int)(name_length < 100 ? name_length : 100), name);
-                add_kind("warning", t->texts[i].name, number, (int)(name - line) + 1, said, strlen(said),
-                         line, length, out);
-            }
-            line += length + (line[length] == '\n');
-        }
-    }
-}
+/* ---- Warnings. */
+
+#define WARNING_CODE "SM026" /* of smelt check */
 
 void diagnostics_warn(const struct translation *t, const char *messages, struct text *out) {
     for (const char *at = messages; *at;) {
         size_t length = strcspn(at, "\n");
         struct message m;
         if (parse(at, length, &m) && strcmp(m.kind, "warning") == 0 && !is_ours(m.file) &&
-            !strstr(m.file, "<at "))
+            !strstr(m.file, "<at ") && !diagnostics_ignored(t, m.file, m.line, WARNING_CODE))
             add_placed("warning", t, &m, out);
         at += length + (at[length] == '\n');
     }
-    warn_of_conditions(t, out);
-    if (out->length) text_add(out, "\n");
+}
+
+void diagnostics_add_warning(const struct translation *t, const char *file, int line, int column,
+                             const char *message, struct text *out) {
+    struct text storage = {0};
+    size_t length = 0;
+    const char *text = line_of(user_text(t, file, &storage), line, &length);
+    if (!diagnostics_ignored(t, file, line, WARNING_CODE))
+        add_kind("warning", file, line, column, message, strlen(message), text, length, out);
+    text_free(&storage);
 }
 
 int diagnostics_column(const struct translation *t, const char *file, int line, int column) {

@@ -11,9 +11,19 @@
  * Messages located in the prelude move to the user's line that led there. */
 void diagnostics_describe(const struct translation *translation, const char *messages, struct text *out);
 
-/* The warnings among them that are about the user's text, each with the name of its kind behind it,
- * " [-Wparentheses]"; and one of ours about each #if that asks for a template parameter. */
+/* The warnings among them that are about the user's text, each followed by the name of its kind,
+ * " [-Wparentheses]", except those that comments ask to ignore. */
 void diagnostics_warn(const struct translation *translation, const char *messages, struct text *out);
+
+/* Adds a warning of our own in the same form, unless a comment asks to ignore it. file: one of
+ * translation->texts. */
+void diagnostics_add_warning(const struct translation *translation, const char *file, int line, int column,
+                             const char *message, struct text *out);
+
+/* Whether a comment of the user's text asks to ignore findings of this code at a line,
+ *   // smelt: ignore SM003, SM008: why
+ * at the end of the line, or on a line of its own above. */
+bool diagnostics_ignored(const struct translation *translation, const char *file, int line, const char *code);
 
 /* The same form for a message of our own about a byte of translation->source. */
 void diagnostics_add(const struct translation *translation, uint32_t position, const char *message,

@@ -9,21 +9,25 @@ struct branches {
     const smelt_compiled *compiled;
     const struct recording_functions *functions;
     smelt_stream *stream;
-    struct recording_ends *ends; /* of each step, and last of what was recorded before all */
-    uint64_t *covered;           /* steps that others wait for */
+    struct recording_ends *ends; /* of each step; the last element: of the work recorded before all steps */
+    uint64_t *covered;           /* bits of the steps that a step found already waits for */
 };
 
+/* Adds `more` to `all`, without duplicates: steps that launch nothing end where those that they need do. */
 static smelt_status add(struct recording_ends *all, const struct recording_ends *more) {
     void **grown = realloc(all->nodes, (all->count + more->count + 1) * sizeof *grown);
     if (!grown) return fail_out_of_memory((all->count + more->count) * sizeof *grown);
-    if (more->count) memcpy(grown + all->count, more->nodes, more->count * sizeof *grown);
     all->nodes = grown;
-    all->count += more->count;
+    for (size_t i = 0; i < more->count; i++) {
+        size_t k = 0;
+        while (k < all->count && grown[k] != more->nodes[i]) k++;
+        if (k == all->count) grown[all->count++] = more->nodes[i];
+    }
     return SMELT_OK;
 }
 
-/* The next launch waits for the steps before `end` that `needed` has (NULL: all), except those that others of
- * them wait for. */
+/* Makes the next launch wait for the steps before `end` that are in `needed` (NULL: all), except for those
+ * that another of them waits for. */
 static smelt_status wait_for_steps(struct branches *b, const uint64_t *needed, int end) {
     size_t words = (size_t)b->compiled->needed_words;
     struct recording_ends all = {0};

@@ -157,7 +157,7 @@ struct execution {
     smelt_stream *stream;
     smelt_array **arrays; /* by value: fixed ones, and references to those of this execution */
     smelt_array **outputs;
-    bool records; /* the stream records the execution */
+    bool records; /* the stream is recording */
 };
 
 /* An array of the caller as the device reads it: there, without gaps. */

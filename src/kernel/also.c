@@ -34,22 +34,17 @@ static const char *read_list(const char *list, uint32_t *bits, size_t *length) {
     return NULL;
 }
 
+#define EXPECTED \
+    "expected words of not-finite, unsigned, divergent, conversions, advice, all, separated by commas"
+
 smelt_status also_parse(const char *what, const char *also, uint32_t *bits) {
     size_t length;
     *bits = 0;
     const char *unknown = read_list(getenv(VARIABLE), bits, &length);
-    if (unknown)
-        log_line(SMELT_LOG_WARNING,
-                 VARIABLE " has '%.*s', expected words of not-finite, unsigned, divergent, conversions, "
-                          "advice, all, separated "
-                          "by commas",
-                 (int)length, unknown);
+    if (unknown) log_line(SMELT_LOG_WARNING, VARIABLE " has '%.*s', " EXPECTED, (int)length, unknown);
     unknown = read_list(also, bits, &length);
-    *bits &= ~(uint32_t)CHECK_ALSO_CONVERSIONS;
+    *bits &= ~(uint32_t)CHECK_ALSO_CONVERSIONS; /* nothing that a run looks for */
     if (!unknown) return SMELT_OK;
-    return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                "kernel '%s': also has '%.*s', expected words of not-finite, unsigned, divergent, "
-                "conversions, advice, all, "
-                "separated by commas",
-                what, (int)length, unknown);
+    return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': also has '%.*s', " EXPECTED, what, (int)length,
+                unknown);
 }

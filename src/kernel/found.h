@@ -4,10 +4,8 @@
 
 #include "device/device.h"
 
-/* As `accept` of struct launch: the finding's columns become the user's. False: a comment asks for it to be
- * ignored,
- *   // smelt: ignore SM003, SM008: why
- * at the end of one of its lines, or on a line of its own above. */
+/* As `accept` of struct launch: the finding's columns become the user's. False: a comment at one of its lines
+ * asks to ignore it (diagnostics_ignored). */
 bool found_accept(const struct launch *launch, struct smelt_finding *finding);
 
 #endif

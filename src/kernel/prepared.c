@@ -17,7 +17,7 @@ struct smelt_launch {
     struct variant *variant;
     struct bound_request request;      /* over `desc` */
     struct launch launch;              /* of `desc`'s inputs */
-    bool forgot;                       /* each run gives its inputs */
+    bool forgot;                       /* its inputs are released: each run gives them */
     bool in_place;                     /* the inputs are bound as they are: `bound` has them … */
     struct bound bound;                /* … and the outputs of `desc.into`; */
     struct launch_arguments arguments; /* they are stated here */
@@ -126,24 +126,20 @@ smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_run_desc *de
 }
 
 smelt_status smelt_launch_forget(smelt_launch *launch) {
-    smelt_array *left[SMELT_MAX_ARGUMENTS];
+    smelt_array *left[SMELT_MAX_ARGUMENTS]; /* dtypes and shapes */
     if (!launch) return fail(SMELT_ERROR_INVALID_ARGUMENT, "launch forget: launch is NULL");
-    int count = launch->kernel->input_count, made = 0;
-    smelt_status status = SMELT_OK;
-    for (; made < count; made++) {
-        const smelt_array *input = launch->desc.inputs[made];
-        status = array_symbolic(input->dtype, &input->shape, NULL, NULL, &left[made]);
-        if (status != SMELT_OK) break;
+    int count = launch->kernel->input_count;
+    for (int i = 0; i < count; i++) {
+        const smelt_array *input = launch->desc.inputs[i];
+        smelt_status status = array_symbolic(input->dtype, &input->shape, NULL, NULL, &left[i]);
+        if (status == SMELT_OK) continue;
+        while (i > 0) smelt_array_release(left[--i]);
+        return status;
     }
-    for (int i = 0; i < made; i++) {
-        if (status == SMELT_OK) {
-            smelt_array_release(launch->desc.inputs[i]);
-            launch->desc.inputs[i] = left[i];
-        } else {
-            smelt_array_release(left[i]);
-        }
+    for (int i = 0; i < count; i++) {
+        smelt_array_release(launch->desc.inputs[i]);
+        launch->desc.inputs[i] = left[i];
     }
-    if (status != SMELT_OK) return status;
     for (int i = 0; launch->in_place && i < launch->bound.input_count; i++)
         smelt_array_release(launch->bound.inputs[i]);
     launch->in_place = false;
@@ -252,9 +248,11 @@ smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *des
                         "to write into",
                         launch->kernel->desc.name, launch->kernel->desc.outputs[i]);
     if (launch->forgot && !desc->inputs)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "kernel '%s': no inputs are given; expected some, as the launch has forgotten its own",
-                    launch->kernel->desc.name);
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "kernel '%s': inputs is NULL; expected an array per input, as the launch has released its own "
+            "(smelt_launch_forget)",
+            launch->kernel->desc.name);
     if (desc->info) *desc->info = (smelt_run_info){0};
     if (desc->stream) TRY(stream_check(launch->kernel->desc.name, launch->request.device, desc->stream));
     smelt_interrupt *outer = interrupt_begin_call(desc->interrupt ? desc->interrupt : launch->desc.interrupt);

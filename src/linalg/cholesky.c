@@ -12,7 +12,7 @@
 
 struct job {
     smelt_array *l, *work, *solved;
-    smelt_array *corners; /* (batch, n, 64), on GPUs: the factors of whole blocks */
+    smelt_array *corners; /* on GPUs: (batch, n, DENSE_BLOCK), the factors of all blocks but the last */
     int64_t pitch;        /* from row to row of work */
 };
 
@@ -114,20 +114,27 @@ static smelt_status factor_panel(struct dense *d, struct job *job, int64_t first
     return SMELT_OK;
 }
 
-/* The factors of whole blocks, in their places. */
-static smelt_status place_corners(struct dense *d, struct job *job) {
-    int64_t n = d->rows, blocks = (n - 1) / DENSE_BLOCK;
-    struct dense of_blocks = *d;
-    of_blocks.batch = blocks;
-    for (int64_t matrix = 0; matrix < d->batch; matrix++)
-        TRY(dense_copy(&of_blocks, job->corners, job->work,
+/* Copies `corners` to their places in `work`: one launch per matrix or per block, whichever are fewer. */
+static smelt_status place_corners(const struct dense *d, const struct job *job) {
+    int64_t n = d->rows;
+    /* How many there are, and the distances between two in `corners` and in `work`. */
+    const struct {
+        int64_t count, from, to;
+    } matrices = {d->batch, n * DENSE_BLOCK, n * n},
+      blocks = {(n - 1) / DENSE_BLOCK, (int64_t)DENSE_BLOCK * DENSE_BLOCK, DENSE_BLOCK * (n + 1)},
+      outer = matrices.count < blocks.count ? matrices : blocks,
+      inner = matrices.count < blocks.count ? blocks : matrices;
+    struct dense together = *d;
+    together.batch = inner.count;
+    for (int64_t i = 0; i < outer.count; i++)
+        TRY(dense_copy(&together, job->corners, job->work,
                        &(struct copy_size){.rows = DENSE_BLOCK,
                                            .columns = DENSE_BLOCK,
-                                           .from_matrix = (int64_t)DENSE_BLOCK * DENSE_BLOCK,
-                                           .from_first = matrix * n * DENSE_BLOCK,
+                                           .from_matrix = inner.from,
+                                           .from_first = i * outer.from,
                                            .from_row = DENSE_BLOCK,
-                                           .to_matrix = DENSE_BLOCK * (n + 1),
-                                           .to_first = matrix * n * n,
+                                           .to_matrix = inner.to,
+                                           .to_first = i * outer.to,
                                            .to_row = n}));
     return SMELT_OK;
 }

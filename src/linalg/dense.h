@@ -85,8 +85,8 @@ struct cholesky_size {
 smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_array *out,
                                   const struct cholesky_size *size);
 
-/* On GPUs: a whole block of `work`, whose factor goes to `corners`, and the rows right of it, which become
- * those of U; negated also in `x`. */
+/* On GPUs: factorises a whole block of `work` into `corners`, and replaces the rows right of the block by
+ * those of U, which it also writes to `x`, negated. */
 struct row_size {
     struct cholesky_size corner;
     uint32_t columns, pad;

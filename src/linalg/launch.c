@@ -10,20 +10,29 @@
 /* Of a threadgroup that solves a block: a column each. */
 #define CPU_SOLVE_THREADS 32
 #define GPU_SOLVE_THREADS 128
-/* On a GPU these leave most of its schedulers idle: each is factorised by more threads. */
+/* With one simdgroup per matrix, batches up to this size leave most schedulers of a GPU idle: each matrix
+ * gets 256 threads instead. */
 #define FEW_MATRICES 264
-enum cholesky_form { CHOLESKY_MANY, CHOLESKY_FEW, CHOLESKY_ROW };
+enum cholesky_form { CHOLESKY_MANY, CHOLESKY_FEW };
 
 /* ---- Texts. */
 
 static const char *const names[] = {
-    [KERNEL_COPY] = "linalg_copy",         [KERNEL_SYMMETRY] = "linalg_symmetry",
-    [KERNEL_IDENTITY] = "linalg_identity", [KERNEL_BEGIN] = "linalg_begin",
-    [KERNEL_CHOLESKY] = "linalg_cholesky", [KERNEL_SOLVE] = "linalg_solve",
-    [KERNEL_PRODUCT] = "linalg_product",   [KERNEL_QR_LEAF] = "linalg_qr_leaf",
-    [KERNEL_QR_SMALL] = "linalg_qr_small", [KERNEL_LU_LEAF] = "linalg_lu_leaf",
-    [KERNEL_LU_SMALL] = "linalg_lu_small", [KERNEL_EXCHANGE] = "linalg_exchange",
-    [KERNEL_LIMB_DOT] = "linalg_limb_dot", [KERNEL_LIMB_CHOLESKY] = "linalg_limb_cholesky",
+    [KERNEL_COPY] = "linalg_copy",
+    [KERNEL_SYMMETRY] = "linalg_symmetry",
+    [KERNEL_IDENTITY] = "linalg_identity",
+    [KERNEL_BEGIN] = "linalg_begin",
+    [KERNEL_CHOLESKY] = "linalg_cholesky",
+    [KERNEL_CHOLESKY_ROW] = "linalg_cholesky_row",
+    [KERNEL_SOLVE] = "linalg_solve",
+    [KERNEL_PRODUCT] = "linalg_product",
+    [KERNEL_QR_LEAF] = "linalg_qr_leaf",
+    [KERNEL_QR_SMALL] = "linalg_qr_small",
+    [KERNEL_LU_LEAF] = "linalg_lu_leaf",
+    [KERNEL_LU_SMALL] = "linalg_lu_small",
+    [KERNEL_EXCHANGE] = "linalg_exchange",
+    [KERNEL_LIMB_DOT] = "linalg_limb_dot",
+    [KERNEL_LIMB_CHOLESKY] = "linalg_limb_cholesky",
     [KERNEL_LIMB_QR] = "linalg_limb_qr",
 };
 
@@ -43,6 +52,7 @@ static const char *text_of(const struct variant *v) {
     case KERNEL_BEGIN:
         return kernel_text_dense_copy;
     case KERNEL_CHOLESKY:
+    case KERNEL_CHOLESKY_ROW:
         return kernel_text_dense_cholesky;
     case KERNEL_SOLVE:
         return kernel_text_dense_solve;
@@ -83,9 +93,10 @@ static void write_kernels(struct text *text, const void *context) {
                   v->form & 2 ? "true" : "false");
     if (!(v->kernel == KERNEL_COPY && v->host))
         text_add(text, "#define TRANSPOSES s.transpose\n#define MEASURES s.measure\n");
-    if (v->kernel == KERNEL_CHOLESKY)
-        text_addf(text, "#define DOWN %d\n#define ACROSS %d\n#define BESIDE %d\n", v->form ? 16 : 4,
-                  v->form ? 16 : 8, v->form == CHOLESKY_ROW);
+    bool row = v->kernel == KERNEL_CHOLESKY_ROW, many = !row && v->form == CHOLESKY_MANY;
+    if (v->kernel == KERNEL_CHOLESKY || row)
+        text_addf(text, "#define DOWN %d\n#define ACROSS %d\n#define BESIDE %d\n", many ? 4 : 16,
+                  many ? 8 : 16, row);
     if (v->kernel == KERNEL_QR_LEAF)
         text_addf(text, "#define LEAF_ROWS %d\n#define LEAF_SIMDGROUPS %d\n", v->form, v->host ? 4 : 16);
     text_add(text, kernel_text_flags);
@@ -97,8 +108,7 @@ smelt_status dense_kernel(const struct dense *d, enum dense_kernel kernel, int f
     struct variant variant = {kernel, d->host, form};
     struct program_key key = {
         .family = PROGRAM_LINALG, .operation = (uint16_t)kernel, .form = (uint16_t)(form << 1 | d->host)};
-    bool row = kernel == KERNEL_CHOLESKY && form == CHOLESKY_ROW;
-    return program_get(&key, row ? "linalg_cholesky_row" : names[kernel], write_kernels, &variant, function);
+    return program_get(&key, names[kernel], write_kernels, &variant, function);
 }
 
 smelt_status dense_launch(const struct dense *d, enum dense_kernel kernel, int form,
@@ -198,7 +208,7 @@ smelt_status dense_cholesky_row(const struct dense *d, smelt_array *work, smelt_
                                                 {.bytes = size, .size = sizeof *size}},
                                     .groups = {pieces(size->columns, DENSE_BLOCK), d->batch, 1},
                                     .threadgroup = {256, 1, 1}};
-    return dense_launch(d, KERNEL_CHOLESKY, CHOLESKY_ROW, &dispatch);
+    return dense_launch(d, KERNEL_CHOLESKY_ROW, 0, &dispatch);
 }
 
 smelt_status dense_solve_block(const struct dense *d, smelt_array *t, smelt_array *b, smelt_array *x,

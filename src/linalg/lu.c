@@ -161,7 +161,7 @@ static smelt_status factor_halves(const struct dense *d, const struct lu_job *jo
     return exchange_columns(d, job, first + half, rest, first, half);
 }
 
-/* Matrices of one block: each by a threadgroup. */
+/* Matrices of one block: one threadgroup per matrix. */
 static smelt_status factor_small(const struct dense *d, const struct lu_job *job) {
     const struct {
         uint32_t rows, columns, rank;

@@ -1,5 +1,6 @@
-/* The index of the largest or smallest element along an axis: the first of equals; a NaN is before all. Lanes
- * take every 32nd element of a chunk of a line; what they find are the candidates of the next stage. */
+/* argmax and argmin along an axis: the first of equal elements; NaN wins over numbers. A simdgroup searches a
+ * chunk of a line, each lane every 32nd element. The places found in chunks are the candidates of the next
+ * stage, until one chunk is left. */
 #include "array/dtype.h"
 #include "ops/map.h"
 #include "ops/operation.h"
@@ -10,8 +11,8 @@
 #define CHUNK 2048
 #define CHUNK_OF_CANDIDATES 256
 
-/* Of the kernel's numbers: elements of a line, its stride, elements of a chunk. Operands: the line, the
- * result, the lane, the chunk, and with CANDIDATES the places of what is compared. */
+/* The kernel's numbers: elements of a line, its stride, elements of a chunk. Its operands: the line, the
+ * result, the lane, the chunk, and with FORM_CANDIDATES the places of the elements to compare. */
 enum { NUMBER_COUNT, NUMBER_STRIDE, NUMBER_CHUNK, NUMBERS };
 enum { FORM_CANDIDATES = 1 };
 
@@ -57,8 +58,9 @@ static void write_argument(struct text *text, const struct map *map) {
               LANES / 2, shuffle, better);
 }
 
-/* One stage: `to` has the dimensions of `from` but the axis, and then the chunks. candidates: the places of
- * the last stage, in the same order, `count` of each line; or NULL. */
+/* One stage: `to` has the dimensions of `from` without the axis, followed by the chunks. candidates: the
+ * places found by the stage before, `count` per line, in the same order; NULL: all of the line's `count`
+ * elements are compared. */
 static smelt_status run_stage(const struct call *call, smelt_array *from, int axis, smelt_array *candidates,
                               int64_t count, int64_t chunk, smelt_array *to) {
     struct map map = {

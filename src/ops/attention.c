@@ -15,7 +15,7 @@
 #define FEW_ROWS 16
 #define SPLIT_ROWS 4        /* of a threadgroup of attention_split.metal */
 #define SPLIT_GROUPS 264    /* enough for two per multiprocessor of the GPUs measured */
-#define SPLIT_LEAST_KEYS 64 /* of a part: fewer cost more to add than they save */
+#define SPLIT_LEAST_KEYS 64 /* of a part: smaller parts cost more to join than they save */
 #define VJP_BLOCK_SUMS 8192 /* floats, of a block of rows: attention_vjp_warpgroups.metal */
 
 /* Shared with the kernels. */
@@ -118,13 +118,13 @@ static smelt_status check_mask(struct attention *a) {
     return SMELT_OK;
 }
 
-/* Keys as lines of columns. */
+/* The biases of keys that are lines of columns. */
 static smelt_status check_bias(struct attention *a) {
     const smelt_array *lines = a->arrays[LINES], *columns = a->arrays[COLUMNS];
     if (!lines && !columns) return SMELT_OK;
     if (!lines || !columns || a->arrays[MASK])
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "attention: bias_lines is %s, bias_columns %s and mask %s; expected both or none, and no "
+                    "attention: bias_lines is %s, bias_columns %s and mask %s; expected both biases, and no "
                     "mask with them",
                     lines ? "an array" : "NULL", columns ? "an array" : "NULL",
                     a->arrays[MASK] ? "an array" : "NULL");
@@ -134,12 +134,12 @@ static smelt_status check_bias(struct attention *a) {
         TRY(check_shape(a, i, a->dtype, &shape));
     }
     int64_t line_count = lines->shape.size[3], width = columns->shape.size[3];
-    if (width > UINT16_MAX || width < 1 || line_count * width != a->size.keys)
+    if (width > UINT16_MAX || width < 1 || a->size.keys % width || line_count != a->size.keys / width)
         return fail(
             SMELT_ERROR_INVALID_ARGUMENT,
-            "attention: bias_lines has %lld lines, and bias_columns %lld columns; expected at most %d "
-            "columns, and a product of %d, the keys",
-            (long long)line_count, (long long)width, UINT16_MAX, a->size.keys);
+            "attention: bias_lines has %lld lines and bias_columns %lld columns; expected lines times "
+            "columns to be %d, the number of keys, with 1 to %d columns",
+            (long long)line_count, (long long)width, a->size.keys, UINT16_MAX);
     a->size.lines = (int)line_count;
     a->mask = MASK_SUMS;
     return SMELT_OK;
@@ -255,12 +255,12 @@ static int most_depth(const struct attention *a) {
     return a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth;
 }
 
-/* Whether each row of q, k, v and the like begins at a multiple of 16 bytes. */
+/* Whether rows of q, k, v and the like are multiples of 8 elements that begin at multiples of 16 bytes, and
+ * bias_columns, which are loaded in pairs, begin at such a multiple, too. */
 static bool is_aligned(const struct attention *a) {
-    int64_t chunk = a->dtype == SMELT_FLOAT32 ? 4 : 8;
-    bool aligned = a->size.depth % chunk == 0 && a->size.value_depth % chunk == 0;
+    bool aligned = a->size.depth % 8 == 0 && a->size.value_depth % 8 == 0;
     for (int i = Q; i < ARRAY_COUNT; i++)
-        if (a->arrays[i] && (i <= V || i >= OUT)) aligned &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
+        if (a->arrays[i] && (i <= V || i >= COLUMNS)) aligned &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
     return aligned;
 }
 
@@ -284,8 +284,8 @@ static int64_t split_groups(const struct attention *a) {
     return (int64_t)round_up(lines, SPLIT_ROWS) / SPLIT_ROWS * a->size.key_heads * a->batches;
 }
 
-/* Whether the keys of few rows are shared out, and into how many parts: what was tuned, else on GPUs so many
- * that every multiprocessor has work. */
+/* Chooses whether the keys are split into parts, and if so stores the parts in a->size: as tuned; otherwise
+ * on GPUs, for few rows, as many as give every multiprocessor work. */
 static bool choose_parts(struct attention *a) {
     struct tune_job job = job_of(a);
     int64_t tuned[SETTING_NUMBERS] = {0}, groups = split_groups(a), parts;
@@ -386,7 +386,8 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
 
 #define KERNEL_ARRAYS 9
 
-/* Runs a kernel on arrays by index; the sizes are at 4, the mask at 10 (and 12), the sinks at 11. */
+/* Runs a kernel on arrays by index; the sizes are at 4, the mask or bias_lines at 10, the sinks at 11,
+ * bias_columns at 12. */
 static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *const arrays[KERNEL_ARRAYS]) {
     int rows, keys;
     smelt_function *function;
@@ -420,7 +421,7 @@ static smelt_status fill(const struct attention *a, smelt_array *array, double v
     return array->size ? array_fill_on(array, a->apply.stream, value) : SMELT_OK;
 }
 
-/* By parts of the keys, which are added afterwards. */
+/* Each part of the keys by threadgroups of its own; JOIN then adds the parts. */
 static smelt_status attend_by_parts(struct attention *a, smelt_array *out, smelt_array *sums) {
     smelt_array *values = NULL, *states = NULL, **x = a->arrays;
     int64_t lines = sums->size;
@@ -538,8 +539,8 @@ smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, smelt_array *
     a.arrays[OUT] = out, a.arrays[SUMS] = logsumexp, a.arrays[G] = cotangent;
     smelt_status status = begin(desc, &a);
     if (status == SMELT_OK && a.mask == MASK_SUMS)
-        status =
-            fail(SMELT_ERROR_UNSUPPORTED, "attention: bias_lines is given for a derivative; expected a mask");
+        status = fail(SMELT_ERROR_UNSUPPORTED,
+                      "attention: bias_lines and bias_columns have no derivative; use a mask");
     for (int i = Q; i <= V && status == SMELT_OK; i++)
         status = create(&a, &a.arrays[i]->shape, a.dtype, &made[i]);
     if (status == SMELT_OK) status = derive(&a, made);

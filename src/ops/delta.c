@@ -1,7 +1,6 @@
 /* The gated delta rule token by token: kernels/sequence/delta.metal. */
 #include "ops/delta.h"
 #include "kernels/kernel_text.h"
-
 #include "ops/program.h"
 #include "ops/routine_input.h"
 
@@ -11,7 +10,9 @@ struct delta_size {
     float scale;
 };
 
-/* Elements of q and k that one load takes. */
+#define TOKENS_AHEAD 8 /* AHEAD of the kernel's text */
+
+/* Elements of q and k that one load reads. */
 static int elements_together(const struct delta *d, smelt_array *const arrays[DELTA_ARRAYS]) {
     size_t four = 4 * smelt_dtype_bytes(d->dtype);
     uintptr_t places = (uintptr_t)arrays[DELTA_Q]->data | (uintptr_t)arrays[DELTA_K]->data;
@@ -32,7 +33,7 @@ static smelt_status run(const struct delta *d, smelt_array *const arrays[DELTA_A
                                               {"INITIAL", arrays[DELTA_INITIAL] != NULL},
                                               {"LANES", lanes},
                                               {"GROUP", group},
-                                              {"WHOLE", d->chunk % 8 == 0}}};
+                                              {"WHOLE", d->chunk % TOKENS_AHEAD == 0}}};
     smelt_dispatch_desc dispatch = {.grid = {d->values, d->heads, d->batches}, .threadgroup = {1, 1, 1}};
     for (int i = 0; i < DELTA_ARRAYS; i++)
         dispatch.buffers[i].array = arrays[i] ? arrays[i] : arrays[DELTA_G];

@@ -145,10 +145,11 @@ static smelt_status run_algorithm(const struct product *p, const char *name) {
     return status;
 }
 
-/* Smaller products leave most of a GPU idle if tiles are as large as those of kernels/matmul. */
+/* Products with fewer elements leave most of a GPU idle if tiles are as large as those of kernels/matmul,
+ * unless the depth makes up for it. */
 #define LEAST_SIDE 32
 #define LEAST_ELEMENTS (512 * 512)
-#define LEAST_MULTIPLY_ADDS (1 << 24) /* … unless there are so many */
+#define LEAST_MULTIPLY_ADDS (1 << 24)
 
 /* Whether an operand has a matrix for each product, or one for all. */
 static bool has_all_or_one(const struct product *p, const smelt_array *array) {
@@ -189,7 +190,7 @@ static int64_t products_of(const struct product *p) {
     return products;
 }
 
-/* Whether matrices of `strides` lie one behind the other at one distance, which *stride becomes. */
+/* Whether the matrices of all products are equally far apart; *stride is set to that distance. */
 static bool is_even(const struct product *p, const int64_t *strides, int64_t *stride) {
     int64_t next = 0;
     bool known = false;
@@ -204,7 +205,8 @@ static bool is_even(const struct product *p, const int64_t *strides, int64_t *st
     return true;
 }
 
-/* Few rows: A · B. Few columns: (Bᵀ · Aᵀ)ᵀ. False: another way is faster, or strides are not of the kind. */
+/* Describes a product with few rows as A = x, B = y, and one with few columns as its transpose, A = yᵀ, B =
+ * xᵀ. The lines of A and B may still be any distance apart. False: another way must compute it. */
 static bool describe_thin(const struct product *p, struct matmul_thin_desc *thin) {
     if (p->x->dtype != p->dtype || p->y->dtype != p->dtype || p->depth < 1) return false;
     if (p->dtype != SMELT_FLOAT32 && p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return false;
@@ -240,8 +242,9 @@ static bool describe_thin(const struct product *p, struct matmul_thin_desc *thin
     return false;
 }
 
-/* The matrices of `lines` contiguous lines of `length` elements, one behind the other: *array itself or a
- * copy of it; a reference for the caller. */
+/* *array becomes dense: `products` matrices of `lines` lines of `length` elements, which are contiguous. It
+ * is the array itself or a copy, in either case a reference of the caller's. *batch and *line become its
+ * strides. */
 static smelt_status make_dense(const struct call *call, smelt_array **array, int64_t products, int64_t lines,
                                int64_t length, int64_t *batch, int64_t *line) {
     smelt_array *view = NULL;
@@ -256,6 +259,7 @@ static smelt_status make_dense(const struct call *call, smelt_array **array, int
     return status;
 }
 
+/* *done is false, and nothing was computed, if another way should compute it. */
 static smelt_status run_thin(const struct product *p, bool *done) {
     struct matmul_thin_desc thin;
     *done = describe_thin(p, &thin);
@@ -273,7 +277,7 @@ static smelt_status run_thin(const struct product *p, bool *done) {
     }
     smelt_array_release(thin.a);
     smelt_array_release(thin.b);
-    /* Sizes past its limits. */
+    /* Sizes are past its limits. */
     if (status == SMELT_ERROR_LIMIT) *done = false;
     return *done ? status : SMELT_OK;
 }

@@ -30,7 +30,7 @@ static bool is_logarithm(const struct call *call) {
            call->desc->operation == SMELT_OPERATION_LOG_SOFTMAX_VJP;
 }
 
-/* Two stages: what chunks add up to, then the result. */
+/* Two stages: sums of the chunks, then the result. */
 static smelt_status run_long_softmax(const struct call *call, const struct long_rows *cut,
                                      const struct routine *routine, smelt_array *x, smelt_array *more,
                                      smelt_array *out) {
@@ -53,14 +53,14 @@ static smelt_status run_softmax(const struct call *call, const struct routine_ro
     struct row_size size;
     struct long_rows cut;
     TRY(row_size_of(call, rows, &size));
+    bool is_long = rows_long_cut(call, rows->rows, rows->columns, &cut);
     struct routine_team team = routine_team_of(call, rows->rows, rows->columns);
-    const struct routine routine = {
-        .entry = more ? "smelt_softmax_vjp" : "smelt_softmax",
-        .texts = {kernel_text_team, kernel_text_softmax},
-        .types = {{"T", out->dtype}},
-        .sizes = {{"SIMDGROUPS", team.simdgroups}, {"LOGARITHM", is_logarithm(call)}}};
-    if (rows_long_cut(call, rows->rows, rows->columns, &cut))
-        return run_long_softmax(call, &cut, &routine, rows->array, more, out);
+    const struct routine routine = {.entry = more ? "smelt_softmax_vjp" : "smelt_softmax",
+                                    .texts = {kernel_text_team, kernel_text_softmax},
+                                    .types = {{"T", out->dtype}},
+                                    .sizes = {{"SIMDGROUPS", is_long ? cut.simdgroups : team.simdgroups},
+                                              {"LOGARITHM", is_logarithm(call)}}};
+    if (is_long) return run_long_softmax(call, &cut, &routine, rows->array, more, out);
     smelt_dispatch_desc dispatch = {
         .buffers = {{.array = rows->array}}, .groups = {team.groups}, .threadgroup = {team.threads}};
     int next = 1;
@@ -129,7 +129,8 @@ static int rows_together(const struct call *call, const struct routine_rows *row
     return rows->rows >= 1024 ? 8 : rows->rows >= 256 ? 2 : 1;
 }
 
-/* Stages: what chunks add up to, for a gradient its own sums, then the result. arrays: as below. */
+/* Stages: sums of the chunks, for a gradient also its own sums, then the result. arrays: x, weight, second
+ * and out of run_norm. */
 static smelt_status run_long_norm(const struct call *call, const struct long_rows *cut,
                                   const struct routine *routine, bool forward, smelt_array *const arrays[4]) {
     smelt_array *x = arrays[0], *weight = arrays[1], *second = arrays[2], *out = arrays[3], *parts,
@@ -159,12 +160,13 @@ static smelt_status run_norm(const struct call *call, const char *entry, const s
     struct long_rows cut;
     TRY(row_size_of(call, rows, &size.size));
     bool forward = strcmp(entry, "smelt_norm") == 0;
+    bool is_long = rows_long_cut(call, rows->rows, rows->columns, &cut);
     int together = forward ? rows_together(call, rows) : 1;
     struct routine_team team = routine_team_of(call, (rows->rows + together - 1) / together, rows->columns);
     const struct routine routine = {.entry = entry,
                                     .texts = {kernel_text_team, kernel_text_norm},
                                     .types = {{"T", out->dtype}},
-                                    .sizes = {{"SIMDGROUPS", team.simdgroups},
+                                    .sizes = {{"SIMDGROUPS", is_long ? cut.simdgroups : team.simdgroups},
                                               {"CENTRED", is_centred(call)},
                                               {"WEIGHT", weight != NULL},
                                               {"BIAS", second != NULL},
@@ -172,7 +174,7 @@ static smelt_status run_norm(const struct call *call, const char *entry, const s
     /* What the code does not use is bound to something. */
     smelt_array *const arrays[] = {rows->array, weight ? weight : rows->array, second ? second : rows->array,
                                    out};
-    if (rows_long_cut(call, rows->rows, rows->columns, &cut)) {
+    if (is_long) {
         cut.size.eps = size.eps;
         return run_long_norm(call, &cut, &routine, forward, arrays);
     }

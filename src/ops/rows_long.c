@@ -1,17 +1,15 @@
 #include "ops/rows_long.h"
 #include "ops/program.h"
 
-#include <string.h>
-
-/* On a CPU a row is one simdgroup's, on a GPU one threadgroup's. These many rows are work for all of it. */
+/* One simdgroup of a CPU or one threadgroup of a GPU computes a row: so many rows use the whole device. */
 #define FEW_ROWS 32
 #define FEW_ROWS_OF_GPU 128
 #define LONG_ROW 16384
-/* Chunks of a row, of which each team reads the results of all. */
+/* Chunks per row: few, as each team reads the results of all. */
 #define MOST_CHUNKS 64
 #define SHORTEST_CHUNK 4096
-/* On a GPU: teams for eight on each of 132 multiprocessors, of 256 threads that take eight elements at once.
- */
+/* On a GPU: eight teams per multiprocessor of an H200, which has 132; each team has 256 threads, which load
+ * eight elements at once. */
 #define TEAMS_OF_GPU 1056
 #define SIMDGROUPS_OF_GPU 8
 #define CHUNK_OF_GPU (SIMDGROUPS_OF_GPU * 32 * 8)
@@ -52,9 +50,6 @@ smelt_dispatch_desc rows_long_dispatch(const struct long_rows *cut, smelt_array 
 smelt_status rows_long_run(const struct call *call, const struct long_rows *cut, struct routine routine,
                            const char *entry, smelt_array *const *arrays, int count) {
     smelt_dispatch_desc dispatch = rows_long_dispatch(cut, arrays, count);
-    for (int i = 0; i < ROUTINE_SIZES && routine.sizes[i].name; i++)
-        if (strcmp(routine.sizes[i].name, "SIMDGROUPS") == 0)
-            routine.sizes[i].value = (int32_t)cut->simdgroups;
     routine.entry = entry;
     return routine_run(call, &routine, &dispatch);
 }

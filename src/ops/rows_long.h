@@ -1,5 +1,5 @@
-/* Few long rows: several teams take the chunks of a row, in stages that each read what the one before found.
- */
+/* Few long rows: each row is cut into chunks, one per team of threads. A stage reads what the stage before it
+ * found in all chunks. */
 #ifndef SMELT_OPS_ROWS_LONG_H
 #define SMELT_OPS_ROWS_LONG_H
 
@@ -12,21 +12,22 @@ struct long_size {
 };
 
 struct long_rows {
-    int64_t rows, simdgroups; /* simdgroups of a team */
+    int64_t rows;
+    int32_t simdgroups; /* of a team: the kernels' constant SIMDGROUPS */
     struct long_size size;
 };
 
-/* Whether one team per row would leave most of the device idle; if so, fills in `rows`. */
+/* Whether one team per row would leave most of the device idle; if so, fills in `cut`. */
 bool rows_long_cut(const struct call *call, int64_t rows, int64_t columns, struct long_rows *cut);
 
-/* An array of `width` numbers for each chunk of each row. */
+/* A new array of `width` numbers for each chunk of each row. */
 smelt_status rows_long_parts(const struct call *call, const struct long_rows *cut, smelt_dtype dtype,
                              int width, smelt_array **parts);
 
-/* The threads for all chunks, with the arrays and then the size as buffers. */
+/* One team per chunk of each row, with the arrays and then `cut->size` as buffers. */
 smelt_dispatch_desc rows_long_dispatch(const struct long_rows *cut, smelt_array *const *arrays, int count);
 
-/* Runs `entry` of the routine so. */
+/* Runs the function `entry` of the routine's texts in this way. */
 smelt_status rows_long_run(const struct call *call, const struct long_rows *cut, struct routine routine,
                            const char *entry, smelt_array *const *arrays, int count);
 

@@ -1,5 +1,5 @@
-/* Cumulative operations along one axis. A thread takes a line, or where the line's elements are neighbours a
- * team of threads. */
+/* Cumulative operations along one axis. One thread computes a line; a team of threads does if the line's
+ * elements are contiguous, or are made so because there are few lines (scan_turned). */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/accumulate.h"
@@ -7,7 +7,6 @@
 #include "ops/rows_long.h"
 
 #include <limits.h>
-#include <string.h>
 
 /* A map over all dimensions but the axis. */
 static struct map lines(const struct call *call, smelt_array *from, smelt_array *to,
@@ -27,7 +26,7 @@ static struct map lines(const struct call *call, smelt_array *from, smelt_array 
     return map;
 }
 
-/* ---- Cumulative operations. */
+/* ---- By one thread per line. */
 
 static void write_functions(struct text *text, const struct map *map) {
     accumulate_write(text, (smelt_operation)map->key.operation, (smelt_dtype)(map->key.form & 0xff),
@@ -72,7 +71,7 @@ static bool is_row(const struct call *call, const smelt_array *from, int axis) {
            from->size / count <= INT_MAX && call->inputs[0]->dtype != SMELT_COMPLEX64;
 }
 
-/* One function of the kernels' text, with teams of as many simdgroups. */
+/* One function of the kernels' text, compiled for teams of `simdgroups`. stage: a number per entry. */
 static smelt_status scan_function(const struct call *call, const char *entry, int stage, smelt_dtype element,
                                   smelt_dtype sum, smelt_dtype result, int simdgroups,
                                   smelt_function **function) {
@@ -91,14 +90,13 @@ static smelt_status scan_run(const struct call *call, smelt_function *function,
     return smelt_function_run(function, dispatch);
 }
 
-/* What chunks add up to, then the chunks, each from what came before it. */
+/* Two stages: the total of each chunk, then the chunks, each continued from the totals before it. */
 static smelt_status scan_long(const struct call *call, const struct long_rows *cut, smelt_array *from,
                               smelt_dtype sum, smelt_array *out) {
     smelt_array *parts;
     smelt_function *first, *then;
-    int simdgroups = (int)cut->simdgroups;
-    TRY(scan_function(call, "smelt_scan_parts", 1, from->dtype, sum, out->dtype, simdgroups, &first));
-    TRY(scan_function(call, "smelt_scan_long", 2, from->dtype, sum, out->dtype, simdgroups, &then));
+    TRY(scan_function(call, "smelt_scan_parts", 1, from->dtype, sum, out->dtype, cut->simdgroups, &first));
+    TRY(scan_function(call, "smelt_scan_long", 2, from->dtype, sum, out->dtype, cut->simdgroups, &then));
     TRY(rows_long_parts(call, cut, sum, 1, &parts));
     smelt_dispatch_desc dispatch = rows_long_dispatch(cut, (smelt_array *[]){from, parts}, 2);
     smelt_status status = scan_run(call, first, &dispatch);
@@ -133,7 +131,7 @@ static smelt_status scan_rows(const struct call *call, smelt_array *from, smelt_
     return status;
 }
 
-/* ---- Few lines whose elements are apart: as rows, and back. */
+/* ---- Few lines whose elements are not contiguous: transposed, scanned as rows, and transposed back. */
 
 static bool is_worth_turning(const struct call *call, const smelt_array *from, int axis) {
     int64_t count = from->shape.ndim ? from->shape.size[axis] : 0;

@@ -15,7 +15,7 @@
 #define MOST_BLOCK 2048
 #define LEAST_BLOCK 32
 #define MOST_THREADS 256
-/* Steps between keys in memory that are taken at once, by the eight keys a thread holds. */
+/* Steps in memory that one launch does: a thread holds the 2^3 keys that these exchange with one another. */
 #define MOST_STEPS 3
 
 /* Shared with the kernels. */
@@ -35,7 +35,7 @@ static uint32_t power_of_two(int64_t count) {
     return power;
 }
 
-/* steps: of smelt_sort_step; 0: another entry. */
+/* steps: how many smelt_sort_step does; 0 for the other entries. */
 static smelt_status run(const struct call *call, const char *entry, uint32_t block,
                         smelt_array *const arrays[3], const struct sort_size *size, int steps) {
     const struct routine routine = {.entry = entry,

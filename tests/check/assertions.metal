@@ -50,7 +50,7 @@ kernel void that_all_hold(device const float* a, device float* o, uint i [[threa
   o[i] = s[t] + half_of(int(2 * t));
 }
 
-// An assertion uses what it reads.
+// Accesses in assertions are checked, too.
 // run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 32
 kernel void that_reads_too_far(device const float* a, device float* o, uint i [[thread_position_in_grid]]) {
   assert(a[i + 1] >= 0); // SM001 a[64]

@@ -80,7 +80,7 @@ def problem(smelt, path, name, arguments, marks):
     if message:
         return message
     if not any(code == "SM026" for _, code, _, _ in marks):
-        found = [f for f in found if f["code"] != "SM026"]  # warnings about other kernels of the file, or helpers
+        found = [f for f in found if f["code"] != "SM026"]  # the compiler warns about the whole file
     expected = sorted((line, code) for line, code, _, _ in marks)
     seen = sorted((f["line"], f["code"]) for f in found)
     if sorted(set(seen)) != sorted(set(expected)):

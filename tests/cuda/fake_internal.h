@@ -10,6 +10,7 @@
 
 #define FAKE_MOST_DEVICES 4
 #define FAKE_MOST_STREAMS 256 /* created by one process */
+#define FAKE_MOST_ENDS 64     /* nodes that the next one of a capture depends on */
 
 /* Results in addition to those of driver.h. */
 enum {
@@ -95,6 +96,11 @@ struct CUstream_st {
     struct clock clock; /* what precedes the next piece */
     struct CUgraph_st *capture;
     bool capture_broken;
+    /* What the next work of the capture depends on, set when the capture had `works` works. */
+    struct {
+        CUgraphNode nodes[FAKE_MOST_ENDS];
+        size_t count, works;
+    } ends;
     unsigned questions; /* queries for completion */
 };
 

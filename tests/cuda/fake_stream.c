@@ -316,6 +316,7 @@ EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
     if (!stream || stream->capture) GIVE(FAKE_CAPTURE_UNSUPPORTED);
     stream->capture = object_new(KIND_GRAPH, sizeof *stream->capture);
     stream->capture_broken = false;
+    stream->ends.count = stream->ends.works = 0;
     GIVE(CUDA_SUCCESS);
 }
 
@@ -339,15 +340,19 @@ EXPORT CUresult cuStreamIsCapturing(CUstream handle, int *status) {
     GIVE(CUDA_SUCCESS);
 }
 
-/* Works run in the order of their recording, which every branch allows. */
+/* Works run in the order of their recording, which every branch allows. A node is a work's number, from 1. As
+ * CUDA does for the dependencies of a node, duplicates are refused. */
 EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned long long *id,
                                           CUgraph *graph, const CUgraphNode **nodes, size_t *count) {
     CALL("cuStreamGetCaptureInfo_v2", NEEDS_CONTEXT);
     struct CUstream_st *stream = handle ? stream_of(handle, "cuStreamGetCaptureInfo_v2") : NULL;
     if (!stream || !stream->capture) GIVE(CUDA_ERROR_INVALID_VALUE);
-    static CUgraphNode last;
-    last = (CUgraphNode)(uintptr_t)stream->capture->works.count;
-    *status = 1, *id = 1, *graph = stream->capture, *nodes = &last, *count = last ? 1 : 0;
+    size_t works = stream->capture->works.count;
+    if (works > stream->ends.works) {
+        stream->ends.nodes[0] = (CUgraphNode)(uintptr_t)works;
+        stream->ends.count = 1, stream->ends.works = works;
+    }
+    *status = 1, *id = 1, *graph = stream->capture, *nodes = stream->ends.nodes, *count = stream->ends.count;
     GIVE(CUDA_SUCCESS);
 }
 
@@ -356,9 +361,15 @@ EXPORT CUresult cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *
     CALL("cuStreamUpdateCaptureDependencies", NEEDS_CONTEXT);
     struct CUstream_st *stream = handle ? stream_of(handle, "cuStreamUpdateCaptureDependencies") : NULL;
     if (!stream || !stream->capture || flags != 1) GIVE(CUDA_ERROR_INVALID_VALUE);
-    for (size_t i = 0; i < count; i++)
+    if (count > FAKE_MOST_ENDS) abort();
+    for (size_t i = 0; i < count; i++) {
         if ((uintptr_t)nodes[i] < 1 || (uintptr_t)nodes[i] > stream->capture->works.count)
             GIVE(CUDA_ERROR_INVALID_VALUE);
+        for (size_t k = 0; k < i; k++)
+            if (nodes[k] == nodes[i]) GIVE(CUDA_ERROR_INVALID_VALUE);
+    }
+    for (size_t i = 0; i < count; i++) stream->ends.nodes[i] = nodes[i];
+    stream->ends.count = count, stream->ends.works = stream->capture->works.count;
     GIVE(CUDA_SUCCESS);
 }
 

@@ -99,8 +99,8 @@ struct problem {
     int simdgroups;
 };
 
-/* Of the sum of the terms' sizes. Relaxed sums of small floats have fewer bits on GPUs (docs/tensors.md);
- * twice what that page says is allowed. */
+/* Relative to the sum of the terms' magnitudes. Relaxed sums of small floats have fewer bits on GPUs: twice
+ * the error that docs/tensors.md states is allowed. */
 static double error_of_terms(const struct problem *p, int terms) {
     return strncmp(p->entry, "relaxed", 7) == 0 ? 0x1p-11 : (terms + 4) * 0x1p-24;
 }

@@ -140,7 +140,7 @@ kernel void chained(device int *a [[buffer(0)]], constant uint &w [[buffer(1)]],
     for (uint c = t; c < w; c += n) row[c + n] = row[c] + 1;
 }
 
-// Much arithmetic on little that is loaded: two rounds.
+// Much arithmetic on few loaded bytes: two rounds.
 static int stirred(int v) {
     uint x = uint(v);
     for (int k = 0; k < 5; k++) x = (x ^ x >> 7) * 2654435761u + 12345u;
@@ -152,7 +152,7 @@ kernel void much(device const short *a [[buffer(0)]], device short *o [[buffer(1
     o[i] = short(stirred(a[i]));
 }
 
-// Its place in the group, and the group, count; groups' rows may begin anywhere.
+// The result depends on the group and on the place in it; groups' rows may begin anywhere.
 kernel void much_places(device const short *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &pitch [[buffer(2)]],
                         uint g [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]],
                         uint index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
@@ -160,7 +160,7 @@ kernel void much_places(device const short *a [[buffer(0)]], device uint *o [[bu
     o[i] = uint(stirred(a[g * pitch + t])) + 3 * g + 5 * t + 7 * index + 11 * lane + 13 * s;
 }
 
-// One store for neighbours, then one by thread, which comes after it.
+// A store that neighbours share, then one that some threads do, which must come after it.
 kernel void much_stored(device const short *a [[buffer(0)]], device short *o [[buffer(1)]], device int *p [[buffer(2)]], uint2 at [[thread_position_in_grid]],
                         uint2 size [[threads_per_grid]]) {
     const uint i = at.y * size.x + at.x;

@@ -32,7 +32,7 @@ def from_float(value, kind):
     return int.from_bytes(packed, "little")
 
 
-# What the text of an instruction means is found once, as each thread runs it.
+# The cached functions parse the text of instructions, which every thread runs: each text is parsed once.
 @functools.cache
 def width(kind):
     return 1 if kind == "pred" else int(re.search(r"\d+$", kind).group())

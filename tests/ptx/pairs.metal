@@ -35,32 +35,33 @@ kernel void columns(device const ushort *a [[buffer(0)]], device ushort *o [[buf
     for (ushort j = 0; j < 8; j++) o[me * 8 + j] = tile[me * 8 + j];
 }
 
-// Places that may be the same, depending on an argument: the later store wins.
+// Stores to different banks, which would be joined if their places did not depend on an argument: where places are the same, the later
+// store wins.
 kernel void again(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], constant uint &by [[buffer(2)]],
                   ushort me [[thread_index_in_threadgroup]]) {
-    threadgroup half tile[64 * 40];
-    const uint place = me / 2 + me % 2 * 64;
+    threadgroup half tile[64 * 32];
+    const uint place = me / 2 * 64 + me % 2;
 #pragma clang loop unroll(full)
-    for (uint i = 0; i < 4; i++) tile[place + 128 * i] = a[me * 8 + i];
-#pragma clang loop unroll(full)
-    for (uint i = 0; i < 4; i++) tile[place + 128 * i + by] = a[me * 8 + 4 + i];
+    for (uint i = 0; i < 4; i++) {
+        tile[place + 8 * i] = a[me * 8 + 2 * i];
+        tile[place + 8 * i + 8 * by] = a[me * 8 + 2 * i + 1];
+    }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 #pragma clang loop unroll(full)
-    for (uint i = 0; i < 8; i++) o[me * 8 + i] = tile[me * 8 + i];
+    for (uint i = 0; i < 8; i++) o[me * 8 + i] = tile[place + 8 * i];
 }
 
-// What is read between two stores is what stood there before the second.
-kernel void between(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], ushort me [[thread_index_in_threadgroup]]) {
-    threadgroup half tile[64 * 40];
-    const ushort place = me / 2 + me % 2 * 1024;
+// The same with a load between two stores, which may read what the first one wrote.
+kernel void between(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], constant uint &by [[buffer(2)]],
+                    ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[64 * 32];
+    const uint place = me / 2 * 64 + me % 2;
     tile[place] = a[me];
-    tile[place + 128] = a[me + 64];
-    const half before = tile[place + 128];
-    tile[place + 128] = before + half(1);
-    tile[place + 256] = before + half(2);
+    const half before = tile[place + 8 * by];
+    tile[place + 8] = before + half(1);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-#pragma clang loop unroll(full)
-    for (ushort i = 0; i < 3; i++) o[me * 3 + i] = tile[me / 2 + me % 2 * 1024 + 128 * i];
+    o[me * 2] = tile[place];
+    o[me * 2 + 1] = tile[place + 8];
 }
 
 // Only some lanes store.

@@ -47,7 +47,7 @@ def main():
                     assemble(assembler, text, gpu, folder)
                 elif assembler:
                     print(f"{target}: not assembled for {gpu}, which this ptxas does not know")
-        # The warp's transposition of a matrix needs a newer version of PTX than the oldest target declares.
+        # The oldest targets declare PTX 7.4, and movmatrix needs 7.8.
         text = ptx_for("sm_80", os.path.join(os.path.dirname(SOURCE), "strides.metal"), ("product", "--bytes", "3=uint32:24"))
         assert "movmatrix" in text and re.search(r"^\.version 7\.8$", text, re.M), f"product: expected movmatrix, and PTX 7.8:\n{text}"
         if "sm_80" in known:

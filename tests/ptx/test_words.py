@@ -93,4 +93,8 @@ for i in range(THREADS):
 got, after = run(ptx_of("stored", 8), DATA[:len(memory)], 4 * THREADS, step)
 assert struct.unpack(f"<{THREADS}I", got) == tuple(wanted), f"stored: expected {wanted}, got {struct.unpack(f'<{THREADS}I', got)}"
 assert after[:len(memory)] == bytes(memory), "stored: other bytes were changed"
+
+found = struct.unpack(f"<{THREADS}I", run(ptx_of("vectors", 1), DATA[:THREADS * 8], 4 * THREADS)[0])
+wanted = tuple(folded(struct.unpack("<4H", DATA[i * 8:i * 8 + 8])) for i in range(THREADS))
+assert found == wanted, f"vectors: expected {wanted}, got {found}"
 print("words around narrow loads: right")

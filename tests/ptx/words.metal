@@ -1,5 +1,7 @@
+// Neighbouring loads of bytes and halfs that begin anywhere (test_words.py).
 #include <metal_stdlib>
 using namespace metal;
+
 kernel void bytes(device const uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &step [[buffer(2)]], uint i [[thread_position_in_grid]]) {
     device const uchar *p = a + i * step;
     uint s = 0, t = 0;
@@ -29,7 +31,7 @@ kernel void unpacked(device const weights *a [[buffer(0)]], device float *o [[bu
     o[i] = sum * float(a[i].scale);
 }
 
-// What is loaded behind a store may have been stored there.
+// Loads after a store may read what it wrote, so they stay after it.
 kernel void stored(device uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &step [[buffer(2)]], uint i [[thread_position_in_grid]]) {
     device uchar *p = a + i * step;
     uint s = 0;
@@ -37,4 +39,10 @@ kernel void stored(device uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], 
     p[4] = uchar(s);
     for (uint k = 3; k < 12; k++) s = s * 31 + p[k];
     o[i] = s;
+}
+
+// An aligned vector, whose elements are used one by one, is loaded at once.
+kernel void vectors(device const ushort4 *a [[buffer(0)]], device uint *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    const ushort4 v = a[i];
+    o[i] = ((v.x * 31u + v.y) * 31u + v.z) * 31u + v.w;
 }

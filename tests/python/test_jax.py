@@ -11,7 +11,7 @@ import smelt  # noqa: E402
 import smelt.jax  # noqa: E402
 
 RNG = np.random.default_rng(18)
-# JAX's own products on a GPU round their factors to 10 bits otherwise.
+# Otherwise, JAX's own products on a GPU round their factors to 10 bits.
 jax.config.update("jax_default_matmul_precision", "highest")
 I = "uint i = thread_position_in_grid.x;\n"
 
@@ -195,7 +195,7 @@ def test_what_is_wrong_is_said():
     f = scaled()
     with pytest.raises(jax.errors.JaxRuntimeError, match="nonsense"):
         kernel = smelt.jax.metal_kernel("broken", ["x"], ["out"], "out[0] = nonsense;")
-        # A GPU's work runs later than the call, and so fails later.
+        # On a GPU, the work runs, and fails, after the call.
         jax.block_until_ready(kernel(inputs=[jnp.ones(3)], output_shapes=[(3,)], output_dtypes=[jnp.float32],
                                      grid=(3, 1, 1), threadgroup=(3, 1, 1)))
     with pytest.raises(TypeError, match=r"kernel 'scaled': grid is 5; expected a sequence of integers"):

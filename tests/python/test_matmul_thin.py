@@ -1,4 +1,4 @@
-"""kernels/matmul/thin.metal, which smelt itself launches on GPUs only: products of matrices with few rows."""
+"""kernels/matmul/thin.metal, which smelt itself launches on GPUs only: products of a matrix with few rows, and sums of their parts."""
 import pathlib
 
 import numpy as np
@@ -39,3 +39,10 @@ def test_products(kind, dtype, name, tolerance, sizes):
             getattr(library, f"thin_sum_{name}")(partial, c, size, strides, batches, threads=(n, m, products), group_size=(min(n, 128), 1, 1))
         expected = a.astype(np.float64) @ b.astype(np.float64)
         np.testing.assert_allclose(c, expected, rtol=tolerance, atol=tolerance * k ** 0.5, err_msg=f"{m} x {n} x {k}")
+
+
+def test_sums_of_a_depth_near_the_largest_have_all_parts():
+    partial, c = np.arange(1, 1025, dtype=np.float32), np.full(1, np.nan, np.float32)
+    size, ones = np.array([1, 1, 2**31 - 4096, 2**21], np.int32).tobytes(), np.ones(4, np.int64).tobytes()
+    smelt.library(str(KERNELS)).thin_sum_float(partial, c, size, ones, ones, threads=(1,), group_size=(1,))
+    np.testing.assert_array_equal(c, partial.sum())

@@ -17,7 +17,7 @@ def test_products_of_two_pairs(name, tile, threads):
     library = smelt.library(str(KERNELS))
     kernel = getattr(library, name)
     random = np.random.default_rng()
-    for (m, n, k), depth in [*zip(SIZES, [64] * 7), ((65, 67, 17), 8), ((130, 68, 48), 16)]:
+    for (m, n, k), depth in [*((size, 64) for size in SIZES), ((65, 67, 17), 8), ((130, 68, 48), 16)]:
         a = random.standard_normal((2, m, k)).astype(np.float32)
         b = random.standard_normal((2, k, n)).astype(np.float32)
         parts = -(-k // depth)

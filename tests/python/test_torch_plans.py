@@ -1,4 +1,4 @@
-"""Calls that go past torch's dispatcher: with the same results, and only where nothing needs it."""
+"""Calls that bypass torch's dispatcher: the same results and errors, and only where nothing needs the dispatcher."""
 
 import gc
 import weakref
@@ -37,7 +37,7 @@ def kept():
     return [plan for plan in scaled._plans._plans.values() if callable(plan)]
 
 
-def test_values_are_those_of_the_call_at_hand():
+def test_results_are_of_each_calls_inputs():
     for shape in ((3, 5), (4, 7), (3, 5)):
         for dtype in (torch.float32, torch.float16, torch.bfloat16):
             for turned in (False, True):
@@ -52,7 +52,7 @@ def test_values_are_those_of_the_call_at_hand():
     assert len(kept()) >= 6
 
 
-def test_a_large_number_and_an_integer_for_a_float():
+def test_large_integers_and_integers_for_floats():
     x = torch.ones(2, 2)
     for more in (1, -7, 3, 2**20):
         for _ in range(3):
@@ -61,6 +61,28 @@ def test_a_large_number_and_an_integer_for_a_float():
                 scaled(x, 2, 2**40)
     with pytest.raises(Exception, match="factor|float"):
         scaled(x, "2", 1)
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+def test_what_is_wrong_is_said_as_by_the_dispatcher():
+    x = torch.randn(3, 5)
+    for _ in range(3):
+        scaled(x, 2.0, 1)
+        for wrong in ([1.0, 2.0], numpy.ones(3, numpy.float32), 3):
+            with pytest.raises(RuntimeError, match="tests::plan_scaled.*Tensor.*'x'"):
+                scaled(wrong, 2.0, 1)
+        for wrong in (5, None, "64", ([64],), (1, 2, 3, 4)):
+            with pytest.raises((TypeError, ValueError, RuntimeError), match="threads_per_threadgroup|threadgroup"):
+                smelt.torch.TorchMetalKernel(
+                    name="tests::plan_sizes", source="out[0] = x[0];", inputs=["x"], results={"out": "x"}, torch_defn=lambda x: x,
+                    result_shapes=lambda x: [x.shape], threads_per_grid=(1,), threads_per_threadgroup=wrong)(x)
+        assert isinstance(scaled(x.as_subclass(Subclass), 2.0, 1), torch.Tensor)
+        assert scaled(x.to("meta"), 2.0, 1).is_meta and scaled(x[:0], 2.0, 1).shape == (0, 5)
+        with pytest.raises(Exception, match="sparse|layout|Sparse"):
+            scaled(x.to_sparse(), 2.0, 1)
 
 
 def test_inputs_are_not_kept():
@@ -81,7 +103,7 @@ def test_inputs_are_not_kept():
         torch.testing.assert_close(each, result)
 
 
-def test_gradients_go_through():
+def test_calls_that_need_gradients_use_autograd():
     x = torch.randn(3, 5)
     for _ in range(3):
         scaled(x, 2.0, 1)
@@ -94,7 +116,7 @@ def test_gradients_go_through():
 
 
 @pytest.mark.parametrize("call", [lambda x: scaled(x, 2.0, 0), twice], ids=["kernel", "operation"])
-def test_what_watches_sees_the_operation(call):
+def test_modes_transforms_and_profilers_see_the_operation(call):
     x = torch.randn(3, 5)
     for _ in range(3):
         expected = call(x)
@@ -123,7 +145,7 @@ class Module(torch.nn.Module):
         return self.call(x)
 
 
-def test_attention_of_plain_tensors_is_that_of_the_operation():
+def test_attention_of_plain_tensors_equals_the_operations():
     q, k, v = (torch.randn(2, heads, rows, 16) for heads, rows in ((4, 5), (2, 12), (2, 12)))
     mask = torch.randn(5, 12)
     made = smelt.torch.scaled_dot_product_attention(q, k, v, mask=mask)
@@ -144,6 +166,12 @@ def test_attention_over_lines(dtype):
     allowed = 1e-5 if dtype == torch.float32 else 3e-2
     made = attention_over_lines(q, k, v, lines, columns, scale=0.3)
     torch.testing.assert_close(made.double(), expected, rtol=allowed, atol=allowed)
+    for wrong, message in (((q[0], k, v, lines, columns), "q has shape"),
+                           ((q, k, v, lines[0], columns), r"lines has shape \(3, 24, 4\); expected \(2, 3, 24\) and one"),
+                           ((q, k, v, lines, columns[:, :1]), "columns has shape"),
+                           ((q, k, v, lines, columns[..., :5]), "columns has 5 columns; expected a product of 24")):
+        with pytest.raises(ValueError, match=message):
+            attention_over_lines(*wrong, scale=0.3)
     if dtype == torch.float32:
         lines.requires_grad_()
         attention_over_lines(q, k, v, lines, columns, scale=0.3).sum().backward()

@@ -3,27 +3,46 @@
 
 #include "smelt/graph.h"
 
-/* y = exp(x) - 1.5 over `count` elements, without fusion: two launches. */
-static smelt_session *new_session(int64_t count, bool no_recording) {
+static smelt_graph *new_graph(const char *name, int64_t count, smelt_array **x) {
     smelt_graph *graph;
+    ok(smelt_graph_create(name, &graph));
+    ok(smelt_graph_input(graph, NULL, SMELT_FLOAT32, LINE(count), x));
+    return graph;
+}
+
+/* A session of the graph with the output y, without fusion: one launch per operation. Releases both. */
+static smelt_session *session_of(smelt_graph *graph, smelt_array *y, int64_t streams, bool no_recording) {
     smelt_compiled *compiled;
     smelt_session *session;
-    smelt_array *x, *exps, *number, *y;
-    double value = 1.5;
-    ok(smelt_graph_create("recorded", &graph));
-    ok(smelt_graph_input(graph, NULL, SMELT_FLOAT32, (smelt_shape){1, {count}}, &x));
-    ok(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){.ndim = 0}, &value, &number));
-    ok(smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_EXP, .inputs = {x}}, &exps));
-    ok(smelt_apply(
-        &(smelt_apply_desc){.operation = SMELT_OPERATION_SUBTRACT, .inputs = {exps, number}, .weak = 2}, &y));
     ok(smelt_graph_output(graph, NULL, y));
-    ok(smelt_graph_compile(graph, &(smelt_compile_desc){.device = "cuda", .unfused = true}, &compiled));
+    ok(smelt_graph_compile(
+        graph, &(smelt_compile_desc){.device = "cuda", .unfused = true, .streams = streams}, &compiled));
     ok(smelt_session_create(compiled, &(smelt_session_desc){.no_recording = no_recording}, &session));
-    smelt_array *arrays[] = {x, exps, number, y};
-    for (int i = 0; i < 4; i++) smelt_array_release(arrays[i]);
+    smelt_array_release(y);
     smelt_compiled_release(compiled);
     smelt_graph_release(graph);
     return session;
+}
+
+/* b: NULL for operations of one input. */
+static smelt_array *apply(smelt_operation operation, smelt_array *a, smelt_array *b) {
+    smelt_array *result;
+    ok(smelt_apply(&(smelt_apply_desc){.operation = operation, .inputs = {a, b}}, &result));
+    return result;
+}
+
+/* y = exp(x) - 1.5 over `count` elements: two launches. */
+static smelt_session *new_session(int64_t count, bool no_recording) {
+    smelt_array *x, *exps, *number, *y;
+    double value = 1.5;
+    smelt_graph *graph = new_graph("recorded", count, &x);
+    ok(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){.ndim = 0}, &value, &number));
+    exps = apply(SMELT_OPERATION_EXP, x, NULL);
+    ok(smelt_apply(
+        &(smelt_apply_desc){.operation = SMELT_OPERATION_SUBTRACT, .inputs = {exps, number}, .weak = 2}, &y));
+    smelt_array *arrays[] = {x, exps, number};
+    for (int i = 0; i < 3; i++) smelt_array_release(arrays[i]);
+    return session_of(graph, y, 0, no_recording);
 }
 
 static smelt_array *new_floats(int64_t count) {
@@ -96,40 +115,26 @@ static void recordings_are_few(void **state) {
     smelt_session_release(session);
 }
 
-/* y = sum of exp(x), 2 exp(x) … : each launch but the last needs the first alone. */
+/* y is the sum of four functions of exp(x): they need exp(x), but not one another. Eight launches. */
 static smelt_session *new_branches(int64_t streams) {
-    smelt_graph *graph;
-    smelt_compiled *compiled;
-    smelt_session *session;
-    smelt_array *x, *exps, *parts[4], *sum, *more;
-    ok(smelt_graph_create("branches", &graph));
-    ok(smelt_graph_input(graph, NULL, SMELT_FLOAT32, (smelt_shape){1, {64}}, &x));
-    ok(smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_EXP, .inputs = {x}}, &exps));
     const smelt_operation operations[] = {SMELT_OPERATION_SQUARE, SMELT_OPERATION_SQRT,
                                           SMELT_OPERATION_NEGATIVE, SMELT_OPERATION_SIN};
-    for (int i = 0; i < 4; i++)
-        ok(smelt_apply(&(smelt_apply_desc){.operation = operations[i], .inputs = {exps}}, &parts[i]));
-    sum = smelt_array_retain(parts[0]);
-    for (int i = 1; i < 4; i++) {
-        ok(smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_ADD, .inputs = {sum, parts[i]}},
-                       &more));
-        smelt_array_release(sum);
-        sum = more;
+    smelt_array *x, *sum = NULL;
+    smelt_graph *graph = new_graph("branches", 64, &x);
+    smelt_array *exps = apply(SMELT_OPERATION_EXP, x, NULL);
+    for (int i = 0; i < 4; i++) {
+        smelt_array *part = apply(operations[i], exps, NULL), *before = sum;
+        sum = before ? apply(SMELT_OPERATION_ADD, before, part) : smelt_array_retain(part);
+        smelt_array_release(part);
+        smelt_array_release(before);
     }
-    ok(smelt_graph_output(graph, NULL, sum));
-    ok(smelt_graph_compile(
-        graph, &(smelt_compile_desc){.device = "cuda", .unfused = true, .streams = streams}, &compiled));
-    ok(smelt_session_create(compiled, NULL, &session));
-    for (int i = 0; i < 4; i++) smelt_array_release(parts[i]);
     smelt_array_release(x);
     smelt_array_release(exps);
-    smelt_array_release(sum);
-    smelt_compiled_release(compiled);
-    smelt_graph_release(graph);
-    return session;
+    return session_of(graph, sum, streams, false);
 }
 
-/* Each step's launch waits for those that it needs, and the end of the recording for all. */
+/* The launch of each step waits for those of the steps that it needs, and the end of the recording for all.
+ */
 static void independent_steps_are_branches_of_a_recording(void **state) {
     (void)state;
     smelt_array *x = new_floats(64), *y = new_floats(64);
@@ -145,6 +150,32 @@ static void independent_steps_are_branches_of_a_recording(void **state) {
     smelt_array_release(y);
 }
 
+/* Two steps without elements both end where exp(x) does, which the step that needs them waits for once. */
+static void branches_may_launch_nothing(void **state) {
+    (void)state;
+    smelt_array *x, *none, *y;
+    smelt_graph *graph = new_graph("empty", 64, &x);
+    smelt_array *exps = apply(SMELT_OPERATION_EXP, x, NULL);
+    ok(smelt_apply(
+        &(smelt_apply_desc){
+            .operation = SMELT_OPERATION_SLICE, .inputs = {exps}, .starts = {0}, .stops = {0}, .steps = {1}},
+        &none));
+    smelt_array *square = apply(SMELT_OPERATION_SQUARE, none, NULL),
+                *sine = apply(SMELT_OPERATION_SIN, none, NULL);
+    ok(smelt_apply(
+        &(smelt_apply_desc){.operation = SMELT_OPERATION_CONCATENATE, .inputs = {square, sine, exps}}, &y));
+    smelt_array *arrays[] = {x, exps, none, square, sine};
+    for (int i = 0; i < 5; i++) smelt_array_release(arrays[i]);
+    smelt_session *session = session_of(graph, y, 4, false);
+    smelt_array *from = new_floats(64), *into = new_floats(64);
+    fake->forget_calls();
+    for (int i = 0; i < 3; i++) execute(session, from, into);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 2);
+    smelt_session_release(session);
+    smelt_array_release(from);
+    smelt_array_release(into);
+}
+
 int main(void) {
     if (!open_two_gpus()) return 1;
     const struct CMUnitTest tests[] = {
@@ -152,6 +183,7 @@ int main(void) {
         TEST(large_outputs_are_not_copied),
         TEST(recordings_are_few),
         TEST(independent_steps_are_branches_of_a_recording),
+        TEST(branches_may_launch_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

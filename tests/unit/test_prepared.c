@@ -224,7 +224,8 @@ static void a_launch_forgets_its_inputs(void **state) {
     assert_int_equal(released, 0);
     assert_int_equal(smelt_launch_forget(launch), SMELT_OK);
     assert_int_equal(released, 1);
-    refused(smelt_launch_run(launch, NULL, &out), "kernel 'scale': no inputs are given; expected some");
+    refused(smelt_launch_run(launch, NULL, &out),
+            "kernel 'scale': inputs is NULL; expected an array per input");
     smelt_launch_desc run = {.inputs = (smelt_array *[]){other, a}};
     assert_int_equal(smelt_launch_run(launch, &run, &out), SMELT_OK);
     expect(out, 100, 2);

@@ -75,7 +75,7 @@ class InferenceSession:
         executions with the same arrays are recorded as a CUDA graph, and replayed, unless `recording` is false.
 
         streams: on CPUs, independent steps run at once, on so many threads; good for many small steps, since each then
-        has one thread. On GPUs, more than 1: a replay runs independent steps at once, as many as the GPU has room for.
+        has one thread. On GPUs, more than 1 lets replays run independent steps at once, as many as the GPU has room for.
         0: one step after the other. Saved graphs keep it."""
         if not isinstance(graph, Graph):
             return Model(_smelt.load_compiled(os.fspath(graph)), self.device, recording)

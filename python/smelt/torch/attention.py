@@ -72,7 +72,7 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
         try:
             seen = mask if mask is None or mask.ndim > 3 else mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
             return _attention_of(q, k, v, seen, None, None, None, scale, causal, False)
-        except (TypeError, ValueError):  # What is wrong, or to be converted, is found below.
+        except (TypeError, ValueError):  # An argument is wrong, or needs a conversion: below.
             pass
     _check(q, k, v, mask)
     derive_mask = False
@@ -97,10 +97,19 @@ def _with_bias_fake(q: Any, k: Any, v: Any, lines: Any, columns: Any, scale: Any
 
 def attention_over_lines(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lines: torch.Tensor, columns: torch.Tensor, *,
                          scale: float) -> torch.Tensor:
-    """scaled_dot_product_attention of keys that are a picture's lines of columns, with relative positions: lines (B, N_q,
-    T_q, L) and columns (B, N_q, T_q, W), where T_kv = L W. Those of a key's line and column are added to its scores.
+    """scaled_dot_product_attention with relative positions, of keys that are the L lines of W columns of a picture: T_kv is
+    L W. lines (B, N_q, T_q, L) and columns (B, N_q, T_q, W) hold what is added to the scores of a line's and a column's keys.
 
-    They are read as they are, unless a gradient is wanted: then as one mask."""
+    The kernel reads both as they are if they have the dtype of q and no gradient is needed; otherwise one mask is computed
+    from them. Raises ValueError for other shapes."""
+    _check(q, k, v, None)
+    for name, x in (("lines", lines), ("columns", columns)):
+        if x.ndim != 4 or x.shape[:3] != q.shape[:3]:
+            raise ValueError(f"smelt.torch.attention_over_lines: {name} has shape {tuple(x.shape)}; expected "
+                             f"{tuple(q.shape[:3])} and one more dimension")
+    if lines.shape[3] * columns.shape[3] != k.shape[2]:
+        raise ValueError(f"smelt.torch.attention_over_lines: lines has {lines.shape[3]} lines, and columns has "
+                         f"{columns.shape[3]} columns; expected a product of {k.shape[2]}, the keys")
     wanted = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v, lines, columns))
     if not wanted and lines.dtype == q.dtype == columns.dtype:
         return _with_bias(q, k, v, lines, columns, float(scale))

@@ -126,8 +126,8 @@ class TorchMetalKernel:
         inputs = self._all_inputs(inputs, named)
         if self._autocast is not False:
             inputs = self._cast(inputs)
-        grid = _resolved(threads_per_grid, inputs)
-        group = _resolved(threads_per_threadgroup, inputs)
+        grid = self._sizes("threads_per_grid", threads_per_grid, inputs)
+        group = self._sizes("threads_per_threadgroup", threads_per_threadgroup, inputs)
         shapes = _resolved(result_shapes, inputs)
         made = self._at_once(inputs, grid, group, shapes)
         if made is not None:
@@ -207,22 +207,10 @@ class TorchMetalKernel:
     # ---- Calls.
 
     def _at_once(self, inputs: tuple, grid: Any, group: Any, shapes: Any) -> list | None:
-        """The results of a call that needs nothing of torch's dispatcher, by what was kept of one like it; else None."""
-        if is_watched():
+        """The results of a call that needs nothing of torch's dispatcher, by the plan of an earlier call like it; else None."""
+        key: list = []
+        if is_watched() or not add_tensors(key, inputs, self._tensors):
             return None
-        if grid is None:
-            grid = _resolved(self._rules["threads_per_grid"], inputs)
-        if group is None:
-            group = _resolved(self._rules["threads_per_threadgroup"], inputs)
-        if shapes is None:
-            shapes = _resolved(self._rules["result_shapes"], inputs)
-        if grid is None or group is None:
-            return None
-        if shapes is not None:
-            self._check_shapes(shapes)
-            key = [*grid, None, *group, *map(tuple, shapes)]
-        else:
-            key = [*grid, None, *group]
         given = inputs
         for i, kind in self._numbers:
             x = inputs[i]
@@ -230,22 +218,36 @@ class TorchMetalKernel:
                 if kind is not float or type(x) is not int:
                     return None
                 given = (*given[:i], float(x), *given[i + 1:])
-            # Numbers do not change a launch, except the type of a large one; but torch_defn may see them.
+            # Numbers do not change a launch, except the type of a large integer; but torch_defn may depend on them.
             if self._by_reference:
                 key.append(x)
             elif kind is int:
                 key.append(-2**31 <= x < 2**31)
-        if not add_tensors(key, inputs, self._tensors):
+        if grid is None:
+            grid = self._sizes("threads_per_grid", self._rules["threads_per_grid"], inputs)
+        if group is None:
+            group = self._sizes("threads_per_threadgroup", self._rules["threads_per_threadgroup"], inputs)
+        if shapes is None:
+            shapes = _resolved(self._rules["result_shapes"], inputs)
+        if grid is None or group is None:
             return None
+        key += (grid, group)
+        if shapes is not None:
+            self._check_shapes(shapes)
+            key += map(tuple, shapes)
         for name in self._computed:
-            key.append(self._template(name, inputs))
-        plan = self._plans.find(tuple(key))
+            value = self._template(name, inputs)
+            key += (type(value), value)
+        try:
+            plan = self._plans.find(tuple(key))
+        except TypeError:  # A size is something that cannot be a key: the usual way says what is wrong.
+            return None
         if plan is SEEN:
             plan = self._plans.keep(tuple(key), lambda: self._plan(given, grid, group, shapes))
         return None if plan is None else plan(*given)
 
     def _plan(self, inputs: tuple, grid: Any, group: Any, shapes: Any) -> Callable | None:
-        """A function of inputs like these that returns the results; None where there is nothing to launch."""
+        """A function that returns the results for inputs like these; None where nothing is launched."""
         sizes = ranks = None
         if shapes is not None:
             self._check_shapes(shapes)
@@ -305,7 +307,7 @@ class TorchMetalKernel:
         sizes_of = {"threads_per_grid": grid, "threads_per_threadgroup": group}
         for what, given in sizes_of.items():
             if given is None:
-                given = _resolved(self._rules[what], inputs)
+                given = self._sizes(what, self._rules[what], inputs)
             if given is None:
                 raise ValueError(f"{self.name}: {what} is missing; expected up to three sizes, in the call or where "
                                  "the kernel is made")
@@ -420,6 +422,13 @@ class TorchMetalKernel:
                     raise ValueError(f"{self.name}: {what} has '{name}': {value!r}; expected a dtype or one of: "
                                      f"{', '.join([*self.types, *(self.templates if what == 'results' else ())])}")
 
+    def _sizes(self, what: str, value: Any, inputs: Sequence) -> tuple | None:
+        """The sizes of a launch that `value`, or what it returns for the inputs, gives; None: none."""
+        value = _resolved(value, inputs)
+        if value is not None and not hasattr(value, "__iter__"):
+            raise TypeError(f"{self.name}: {what} is {value!r}; expected up to three sizes")
+        return None if value is None else tuple(value)
+
     def _check_shapes(self, shapes: Any) -> None:
         if not isinstance(shapes, (list, tuple)) or len(shapes) != len(self.results) or not all(
                 isinstance(shape, (list, tuple)) for shape in shapes):
@@ -470,9 +479,8 @@ class _Body:
             "grid": grid, "threadgroup": group, "output_shapes": shapes, "output_dtypes": dtypes,
             "init_value": self._init_value}
 
-
     def plan(self, inputs: Sequence, grid: Any, group: Any, shapes: Sequence, dtypes: Sequence) -> Callable:
-        """run() of inputs like these, checked and compiled. It does not keep the inputs."""
+        """run() for inputs like these, checked and compiled. It keeps no references to the inputs."""
         bound = self._kernel.bind(**self._arguments(inputs, inputs, grid, group, shapes, dtypes))
         bound._forget()
         return bound

@@ -332,8 +332,7 @@ def _typed_signature(name: str, function: Callable) -> tuple[inspect.Signature, 
 
 
 def _kind_of(annotation: Any) -> tuple[Any, bool]:
-    """The type that an argument has for Op._at_once, None if calls with such arguments are never so; whether it may be
-    None."""
+    """The type that Op._at_once expects of an argument (None: it accepts none), and whether the argument may be None."""
     kinds = [each for each in typing.get_args(annotation) if each is not type(None)]
     optional = len(kinds) == 1 and type(None) in typing.get_args(annotation)
     kind = kinds[0] if optional else annotation

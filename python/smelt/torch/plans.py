@@ -1,7 +1,7 @@
-"""Calls that need nothing of torch's dispatcher, and go past it: which those are, and what is kept for them.
+"""Which calls bypass torch's dispatcher, and what is kept for them.
 
-The dispatcher takes a call through autograd, tracing, functorch and Python's wrappers of an operation, which costs tens of
-microseconds. A call on plain tensors, whose gradient nobody needs, has the same result without."""
+The dispatcher leads a call through autograd, tracing, functorch and Python wrappers of an operation, which takes tens of
+microseconds. A call on plain tensors whose gradient is not needed has the same result without them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 256  # calls of different shapes that one kernel keeps
 
 
 def _private(module: Any, name: str) -> Callable:
-    """A function of torch's own; without it no call is plain."""
+    """A private function of torch; in its place one that returns True, so that no call is plain, where torch lacks it."""
     return getattr(module, name, lambda: True)
 
 
@@ -30,18 +30,18 @@ _profiling = _private(torch.autograd, "_profiler_enabled")
 _grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
 _stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-_forward_ad = torch.autograd.forward_ad
+_forward_ad = torch.autograd.forward_ad  # its _current_level is -1 outside of forward_ad.dual_level
 
 
 def is_watched() -> bool:
     """Whether anything records, traces, transforms or watches operations now, apart from gradients."""
     return bool(_is_compiling() or _function_modes() or _dispatch_modes() or _transforms() or _tracing() or _profiling()
-                or _forward_ad._current_level >= 0)
+                or getattr(_forward_ad, "_current_level", 0) >= 0)
 
 
 def is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether an operation on these tensors, now, is no more than its kernel: they are torch's own, dense, on a CPU or a GPU,
-    their gradients are not needed, and nothing watches."""
+    """Whether an operation on these tensors is only its kernel now: they are of torch's own classes, dense, on a CPU or a GPU,
+    their gradients are not needed, and is_watched() is false."""
     if is_watched():
         return False
     graded = _grad_enabled()
@@ -52,8 +52,8 @@ def is_plain(tensors: Sequence[torch.Tensor]) -> bool:
 
 
 def add_tensors(key: list, inputs: Sequence, places: Sequence[int]) -> bool:
-    """Adds to a key what a launch depends on, of the tensors at some places: not their elements. False: one is not plain, see
-    is_plain, except that nothing watches."""
+    """Adds to a key what a launch depends on of the tensors at some places, which excludes their elements. False: one of them
+    is not a plain tensor (is_plain, which also calls is_watched)."""
     graded = _grad_enabled()
     for i in places:
         x = inputs[i]
@@ -69,17 +69,18 @@ def add_tensors(key: list, inputs: Sequence, places: Sequence[int]) -> bool:
     return True
 
 
-SEEN = object()  # of a key: there was one such call
+SEEN = object()  # in place of a plan: there was one such call
 
 
 class Plans:
-    """What to do for calls of a kind, by the kind's key. A kind that comes again has a plan made; the oldest are dropped."""
+    """What calls of a kind do, by the kind's key. The second call of a kind gets a plan; the oldest kinds are dropped."""
 
     def __init__(self) -> None:
         self._plans: dict[tuple, Any] = {}
 
     def find(self, key: tuple) -> Any:
-        """The plan; SEEN: keep() is to make it. None: the call goes the usual way, which also says what is wrong with it."""
+        """The plan; SEEN: it is to be created, by keep(). None: the call goes through the dispatcher, whose errors say what is
+        wrong with it."""
         plan = self._plans.get(key)
         if plan is None and key not in self._plans:
             self._plans[key] = SEEN
@@ -88,7 +89,7 @@ class Plans:
         return plan
 
     def keep(self, key: tuple, make: Callable[[], Any]) -> Any:
-        """What `make` gives, which is the plan from now on; None in place of its exceptions."""
+        """The result of `make`, which is the plan from now on; None if it raises an exception."""
         try:
             plan = make()
         except Exception:

@@ -106,7 +106,7 @@ def _register_sam(name: str) -> None:
 
 
 def _relative(attention: Any, size: int, positions: torch.Tensor) -> torch.Tensor:
-    """(size, size, C): of each two lines or columns, the embedding of the second as seen from the first."""
+    """(size, size, C): for each pair of lines, or of columns, the embedding of the second's position relative to the first."""
     if positions.shape[0] != 2 * size - 1:
         return attention.get_rel_pos(size, size, positions)
     at = torch.arange(size, device=positions.device)

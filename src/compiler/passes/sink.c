@@ -10,37 +10,26 @@
  *   r = select c, v, 0              rest: v' = phi [v, load], [poison, block]
  */
 #include "compiler/flow.h"
+#include "compiler/fold.h"
 
 #include <string.h>
 
 /* No memory, no trap. */
 static bool is_plain(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
     case LLVMFAdd:
     case LLVMFSub:
     case LLVMFMul:
     case LLVMFNeg:
     case LLVMFPExt:
     case LLVMFPTrunc:
-    case LLVMSExt:
-    case LLVMZExt:
-    case LLVMTrunc:
     case LLVMBitCast:
     case LLVMSIToFP:
     case LLVMUIToFP:
     case LLVMFreeze:
         return true;
     default:
-        return false;
+        return fold_is_arithmetic(i);
     }
 }
 

@@ -7,7 +7,7 @@ enum base_kind {
     BASE_BUFFER,   /* the buffer whose address is at `offset` in the parameter */
     BASE_CONSTANT, /* memory that nothing writes */
     BASE_PRIVATE,  /* a variable of the thread */
-    BASE_AGAIN     /* that of a phi on the way */
+    BASE_VISITED   /* that of a phi whose base is being found */
 };
 
 struct base {
@@ -28,38 +28,37 @@ static bool parameter_offset(struct unit *unit, LLVMValueRef place, uint64_t *of
 
 #define MOST_PHIS 8
 
-/* The phis on the way. */
-struct way {
+struct visited {
     LLVMValueRef phis[MOST_PHIS];
     int count;
 };
 
-static struct base find_base(struct unit *unit, LLVMValueRef address, struct way *way);
+static struct base find_base(struct unit *unit, LLVMValueRef address, struct visited *visited);
 
-/* An address that moves on in a loop is based on what it begins with. */
-static struct base base_of_phi(struct unit *unit, LLVMValueRef phi, struct way *way) {
-    struct base base = {BASE_AGAIN, 0, NULL};
-    for (int i = 0; i < way->count; i++)
-        if (way->phis[i] == phi) return base;
-    if (way->count == MOST_PHIS) return (struct base){BASE_UNKNOWN, 0, NULL};
-    way->phis[way->count++] = phi;
+/* An address that a loop advances has the base of its first value. Incoming values must agree. */
+static struct base base_of_phi(struct unit *unit, LLVMValueRef phi, struct visited *visited) {
+    struct base base = {BASE_VISITED, 0, NULL};
+    for (int i = 0; i < visited->count; i++)
+        if (visited->phis[i] == phi) return base;
+    if (visited->count == MOST_PHIS) return (struct base){BASE_UNKNOWN, 0, NULL};
+    visited->phis[visited->count++] = phi;
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        struct base next = find_base(unit, LLVMGetIncomingValue(phi, i), way);
-        if (next.kind == BASE_AGAIN) continue;
+        struct base next = find_base(unit, LLVMGetIncomingValue(phi, i), visited);
+        if (next.kind == BASE_VISITED) continue;
         bool same = next.kind == base.kind && next.offset == base.offset && next.variable == base.variable;
-        if (base.kind != BASE_AGAIN && !same) return (struct base){BASE_UNKNOWN, 0, NULL};
+        if (base.kind != BASE_VISITED && !same) return (struct base){BASE_UNKNOWN, 0, NULL};
         base = next;
     }
     return base;
 }
 
-static struct base find_base(struct unit *unit, LLVMValueRef address, struct way *way) {
+static struct base find_base(struct unit *unit, LLVMValueRef address, struct visited *visited) {
     struct base base = {BASE_UNKNOWN, 0, NULL};
     for (int depth = 0; depth < 32; depth++) {
         if (!LLVMIsAGetElementPtrInst(address) && !LLVMIsAAddrSpaceCastInst(address)) break;
         address = LLVMGetOperand(address, 0);
     }
-    if (LLVMIsAPHINode(address)) return base_of_phi(unit, address, way);
+    if (LLVMIsAPHINode(address)) return base_of_phi(unit, address, visited);
     if (LLVMIsALoadInst(address) && parameter_offset(unit, LLVMGetOperand(address, 0), &base.offset))
         base.kind = BASE_BUFFER;
     else if (address == LLVMGetParam(unit->entry, 0) ||
@@ -73,9 +72,9 @@ static struct base find_base(struct unit *unit, LLVMValueRef address, struct way
 }
 
 static struct base base_of(struct unit *unit, LLVMValueRef address) {
-    struct way way = {.count = 0};
-    struct base base = find_base(unit, address, &way);
-    if (base.kind == BASE_AGAIN) base.kind = BASE_UNKNOWN;
+    struct visited visited = {.count = 0};
+    struct base base = find_base(unit, address, &visited);
+    if (base.kind == BASE_VISITED) base.kind = BASE_UNKNOWN;
     return base;
 }
 

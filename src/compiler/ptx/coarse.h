@@ -25,9 +25,10 @@ struct step {
 
 struct coarse_form {
     int dimension;
-    uint32_t threads; /* of the kernel per round of the hardware's thread; 0: it is not coarsened */
-    uint32_t rounds;  /* the next round's threads begin where the block's last ones of this round end */
-    bool neighbours;  /* a round's lie side by side; otherwise the hardware's block apart */
+    uint32_t
+        threads;     /* of the kernel that a thread of the hardware runs in a round; 0: it is not coarsened */
+    uint32_t rounds; /* the block's threads of a round lie behind those of the round before */
+    bool neighbours; /* a round's lie side by side; otherwise the hardware's block apart */
     uint32_t block[3];
 };
 

@@ -156,8 +156,9 @@ static void mark_wide(struct coarsening *c) {
     }
 }
 
-/* Two rounds for code that has too little in flight: it computes for long with the small elements that one
- * load of 16 bytes brings. Blocks are smaller, so that they cover no more. */
+/* Two rounds for code that has too little in flight otherwise, because it computes for long with the small
+ * elements of one load of 16 bytes. The hardware's block is halved, so that it covers as many threads of the
+ * kernel as before. */
 static void choose_rounds(struct coarsening *c, const struct survey *s) {
     struct coarse_form *form = &c->form;
     const struct code_shape *shape = &c->unit->request->shape;

@@ -170,8 +170,8 @@ static smelt_status build(struct coarsening *c) {
     return SMELT_OK;
 }
 
-/* Threads of the hardware on a multiprocessor at once. The assembler would load the second round's elements
- * late, to use 32 registers and have 2048 threads there. With 40 it loads them earlier. */
+/* The hardware's threads that a multiprocessor is to hold at once. For 2048 of them ptxas uses at most 32
+ * registers, and loads the second round's elements late. For 1536 it may use 40, and loads them early. */
 #define RESIDENT 1536
 
 static void keep_form(struct coarsening *c) {

@@ -54,7 +54,7 @@ bool divergence_has_barrier(LLVMBasicBlockRef block);
 /* The block is only the thread's end. */
 bool divergence_is_end(LLVMBasicBlockRef block);
 
-/* All 32 lanes of each warp run the block together. */
+/* Whether all 32 lanes of each warp run the block together. */
 bool divergence_all_run(const struct divergence *d, LLVMBasicBlockRef block);
 
 /* Every warp has 32 threads. */

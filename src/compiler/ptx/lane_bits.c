@@ -1,5 +1,5 @@
 /* How the bits of an address follow from those of the lane's number (lane_bits.h). Sums are followed bit by
- * bit: below the lowest place where two parts may both have a 1, nothing is carried. */
+ * bit: nothing is carried out of a place where at most one summand can have a 1. */
 #include "compiler/ptx/lane_bits.h"
 
 #include "compiler/ptx/ptx.h"
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define DEEPEST 24
+#define MOST_VALUES 256 /* that one address is followed through: a value used twice is visited twice */
 #define ALL_LANES 31u
 #define BANKS 32
 
@@ -67,7 +68,7 @@ static struct lane_bit bit_or(struct lane_bit a, struct lane_bit b) {
 
 struct finder {
     const struct divergence *d;
-    int place;
+    int place, values; /* `values`: visited so far */
 };
 
 static unsigned width_of(LLVMValueRef value) {
@@ -91,7 +92,8 @@ static struct lane_number leaf(const struct finder *f, LLVMValueRef value) {
     return n;
 }
 
-/* The lane's bits from `from` on; then bits that are the same in all lanes, of a number below `most`. */
+/* A number below `most` that `call` returns: `count` bits of the lane's number from bit `from` on, then bits
+ * that are the same in all lanes. */
 static struct lane_number lane_number(LLVMValueRef call, unsigned from, unsigned count, uint32_t most) {
     struct lane_number n = constant(0);
     for (unsigned i = 0; i < count; i++)
@@ -131,7 +133,7 @@ static bool find_position(const struct finder *f, LLVMValueRef call, struct lane
     }
 }
 
-static struct lane_number find(const struct finder *f, LLVMValueRef value, int depth);
+static struct lane_number find(struct finder *f, LLVMValueRef value, int depth);
 
 static bool find_with_constant(LLVMOpcode opcode, const struct lane_number *a, uint64_t c,
                                struct lane_number *out) {
@@ -164,7 +166,7 @@ static bool find_with_constant(LLVMOpcode opcode, const struct lane_number *a, u
     }
 }
 
-static bool find_operation(const struct finder *f, LLVMValueRef value, int depth, struct lane_number *out) {
+static bool find_operation(struct finder *f, LLVMValueRef value, int depth, struct lane_number *out) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     LLVMValueRef right = LLVMGetOperand(value, 1);
     struct lane_number a = find(f, LLVMGetOperand(value, 0), depth), b;
@@ -181,7 +183,7 @@ static bool find_operation(const struct finder *f, LLVMValueRef value, int depth
     return true;
 }
 
-static bool find_parts(const struct finder *f, LLVMValueRef value, int depth, struct lane_number *out) {
+static bool find_parts(struct finder *f, LLVMValueRef value, int depth, struct lane_number *out) {
     uint64_t number;
     if (is_constant_integer(value, &number)) {
         *out = constant(number);
@@ -201,11 +203,11 @@ static bool find_parts(const struct finder *f, LLVMValueRef value, int depth, st
     return true;
 }
 
-static struct lane_number find(const struct finder *f, LLVMValueRef value, int depth) {
+static struct lane_number find(struct finder *f, LLVMValueRef value, int depth) {
     struct lane_number out, known = leaf(f, value);
     if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind || width_of(value) > 64) return known;
-    if (!find_parts(f, value, depth, &out)) out = known;
-    /* Bits that are the same in all lanes, although what they follow from is not. */
+    if (f->values++ >= MOST_VALUES || !find_parts(f, value, depth, &out)) out = known;
+    /* Bits may be the same in all lanes although their operands' are not. */
     for (unsigned i = 0; i < 64; i++)
         if (out.bits[i].kind == BIT_OTHER) out.bits[i].lanes &= known.bits[i].lanes;
     cut(&out, width_of(value));
@@ -217,7 +219,7 @@ static bool is_element(LLVMValueRef value) {
     return LLVMIsAConstantExpr(value) && LLVMGetConstOpcode(value) == LLVMGetElementPtr;
 }
 
-static bool add_element(const struct finder *f, LLVMValueRef gep, unsigned width, struct lane_number *out) {
+static bool add_element(struct finder *f, LLVMValueRef gep, unsigned width, struct lane_number *out) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     for (unsigned i = 1; i < (unsigned)LLVMGetNumOperands(gep); i++) {
         LLVMValueRef index = LLVMGetOperand(gep, i);
@@ -238,11 +240,11 @@ static bool add_element(const struct finder *f, LLVMValueRef gep, unsigned width
 }
 
 bool ptx_lane_address(const struct divergence *d, LLVMValueRef pointer, int place, struct lane_address *out) {
-    struct finder f = {d, place};
+    struct finder f = {.d = d, .place = place};
     unsigned width =
         8 * LLVMPointerSizeForAS(d->unit->layout, LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)));
     out->offset = constant(0);
-    /* What is the same in all lanes, as where an argument's threadgroup memory begins, needs no parts. */
+    /* An instruction that is the same in all lanes is a root, such as the address of an argument's memory. */
     for (int steps = 0; is_element(pointer); steps++) {
         if (LLVMIsAInstruction(pointer) && divergence_in_operand(d, pointer, place) == 0) break;
         if (steps == DEEPEST || !add_element(&f, pointer, width, &out->offset)) return false;
@@ -253,18 +255,17 @@ bool ptx_lane_address(const struct divergence *d, LLVMValueRef pointer, int plac
     return divergence_in_operand(d, pointer, place) == 0;
 }
 
-/* ---- Of two addresses. */
+/* ---- Two addresses. */
 
 static unsigned bit_in(struct lane_bit bit, unsigned lane) {
     return bit.kind == BIT_ONE || (bit.kind == BIT_OF_LANE && lane & bit.lanes);
 }
 
-unsigned ptx_lane_bank_words(const struct lane_address *address, const struct lane_address *more,
-                             unsigned k) {
+unsigned ptx_lane_bank_words(const struct lane_address *low, const struct lane_address *high, unsigned k) {
     uint64_t words[BANKS][32];
     unsigned counts[BANKS] = {0}, most = 0;
     for (unsigned lane = 0; lane < 32; lane++) {
-        const struct lane_number *n = lane >> k & 1 ? &more->offset : &address->offset;
+        const struct lane_number *n = lane >> k & 1 ? &high->offset : &low->offset;
         unsigned bank = 0, lanes = 0;
         uint64_t word = 0;
         for (unsigned i = 2; i < 32; i++) {
@@ -274,6 +275,7 @@ unsigned ptx_lane_bank_words(const struct lane_address *address, const struct la
             word |= (uint64_t)bit_in(n->bits[i], lane) << i;
         }
         bank = (unsigned)(word >> 2) % BANKS;
+        /* Lanes that differ in a bit which unknown bits depend on count as accessing different words. */
         word |= (uint64_t)(lane & lanes) << 32;
         unsigned i = 0;
         while (i < counts[bank] && words[bank][i] != word) i++;

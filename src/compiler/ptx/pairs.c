@@ -1,12 +1,14 @@
-/* Pairs of lanes that each store halfs of the same words of threadgroup memory exchange them and store words.
+/* Pairs of lanes that each store one half of the same words of threadgroup memory exchange the halves, and
+ * each stores whole words.
  *
  * Kernels that stage tiles often store a row's elements down a column of the tile: in each store of 2 bytes,
- * two lanes share a word, and many share a bank. Of two such stores, the lower lane of each pair takes the
- * first, with its partner's half, and the higher lane the second: one exchange, and one store with fewer
- * lanes per bank.
+ * two lanes share a word, and many share a bank. Two such stores become one exchange and one store: the lower
+ * lane of each pair stores the word of the first, and the higher lane the word of the second. Fewer lanes
+ * then share a bank.
  *
- * Requires: the retargeted module, threads in the order of lanes, simdgroup operations not yet lowered. What
- * is stored, and between which accesses of the same thread and which barriers, stays the same. */
+ * Requires: the retargeted module, lanes in the order of threads, simdgroup operations not yet lowered.
+ * Maintains: what each store writes, and its order among barriers and the thread's other accesses of
+ * threadgroup memory. */
 #include "compiler/ptx/lane_bits.h"
 #include "compiler/ptx/lanes.h"
 #include "compiler/ptx/matrix.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_STORES 64 /* that may wait for a partner */
+#define MOST_STORES 64 /* that wait to be joined */
 #define HALF_BYTES 2
 #define WORD_ZEROS 2
 
@@ -27,16 +29,15 @@ struct half_store {
 struct pairing {
     struct unit *unit;
     struct divergence divergence;
-    struct half_store
-        stores[MOST_STORES]; /* of one block, with nothing between them that they may not pass */
+    /* Stores of one block that wait, with nothing between them that they may not pass. */
+    struct half_store stores[MOST_STORES];
     int count;
     LLVMValueRef lane; /* in the entry block */
-    /* The address of the last word with one of its own, its first store, the distance of the two, its block.
-     */
+    /* The address that later words of its block are computed from: that of the last word which needed a
+     * choice between lanes. The first of its two stores, and their distance. */
     LLVMValueRef base;
     struct half_store based;
     int64_t between;
-    LLVMBasicBlockRef block;
 };
 
 /* ---- Which stores. */
@@ -45,7 +46,7 @@ static bool is_shared(LLVMValueRef pointer) {
     return LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == PTX_SHARED;
 }
 
-/* Lanes that differ in bit k of their numbers alone store the two halfs of a word. */
+/* Whether lanes whose numbers differ in bit k alone store the two halves of a word; sets k. */
 static bool find_partner(struct half_store *s) {
     const struct lane_bit *bits = s->address.offset.bits;
     if (s->address.zeros < WORD_ZEROS || bits[0].kind != BIT_ZERO || bits[1].kind != BIT_OF_LANE)
@@ -70,7 +71,7 @@ static bool find_store(struct pairing *p, LLVMValueRef instruction, int place, s
            find_partner(s);
 }
 
-/* Stores that wait may not pass it. */
+/* Whether stores that wait may not pass the instruction. */
 static bool ends_waiting(LLVMValueRef i) {
     if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) {
         LLVMValueRef pointer = LLVMGetOperand(i, LLVMIsALoadInst(i) ? 0 : 1);
@@ -116,8 +117,8 @@ static LLVMValueRef at_bytes(struct unit *unit, LLVMValueRef pointer, int64_t by
     return LLVMBuildGEP2(unit->builder, LLVMInt8TypeInContext(unit->context), pointer, &offset, 1, "");
 }
 
-/* The lower lane's is that of the first store, the higher lane's the other half's of the second. Words at
- * constant distances from the one before share its register. */
+/* The lower lane stores to the address of its first half; the higher lane to that of its partner's second
+ * half, which is 2 bytes below its own. A word at a constant distance from p->base shares its register. */
 static LLVMValueRef word_address(struct pairing *p, const struct half_store *first,
                                  const struct half_store *second, LLVMValueRef high) {
     struct unit *unit = p->unit;
@@ -126,8 +127,11 @@ static LLVMValueRef word_address(struct pairing *p, const struct half_store *fir
     if (!ptx_lane_distance(&first->address, &second->address, &between))
         return LLVMBuildSelect(b, high, at_bytes(unit, LLVMGetOperand(second->store, 1), -HALF_BYTES),
                                LLVMGetOperand(first->store, 1), "");
-    if (p->base && p->between == between && p->block == LLVMGetInstructionParent(second->store) &&
-        p->based.k == first->k && ptx_lane_distance(&p->based.address, &first->address, &further))
+    /* p->base stands before `second`: of stores at constant distances, gains() sees the banks alone, so each
+     * first one was joined with the next store to another bank, and these follow in the same order. */
+    bool in_block = p->base && LLVMGetInstructionParent(p->base) == LLVMGetInstructionParent(second->store);
+    if (in_block && p->between == between && p->based.k == first->k &&
+        ptx_lane_distance(&p->based.address, &first->address, &further))
         return at_bytes(unit, p->base, further);
     LLVMValueRef more =
         LLVMBuildSelect(b, high, LLVMConstInt(type_i32(unit), (uint64_t)(between - HALF_BYTES), true),
@@ -136,7 +140,6 @@ static LLVMValueRef word_address(struct pairing *p, const struct half_store *fir
         LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), LLVMGetOperand(first->store, 1), &more, 1, "");
     p->between = between;
     p->based = *first;
-    p->block = LLVMGetInstructionParent(second->store);
     return p->base;
 }
 
@@ -156,7 +159,7 @@ static void join(struct pairing *p, const struct half_store *first, const struct
     LLVMValueRef exchange[4] = {constant_i32(unit, UINT32_MAX), own, constant_i32(unit, 1u << first->k),
                                 constant_i32(unit, 31)};
     LLVMValueRef taken = call_known(unit, "llvm.nvvm.shfl.sync.bfly.i32", exchange, 4);
-    /* The lower lane: both first halfs, its own below; the higher one: both second halfs, its own above. */
+    /* The lower lane: its own first half below its partner's. The higher one: its own second half above. */
     LLVMValueRef halves[3] = {
         own, taken, LLVMBuildSelect(b, high, constant_i32(unit, 0x3276), constant_i32(unit, 0x5410), "")};
     LLVMValueRef word = call_known(unit, "llvm.nvvm.prmt", halves, 3);
@@ -165,8 +168,8 @@ static void join(struct pairing *p, const struct half_store *first, const struct
     LLVMInstructionEraseFromParent(second->store);
 }
 
-/* Whether an exchange, its instructions, and a store of words take fewer passes of the memory than two
- * stores. */
+/* Whether a store of words takes fewer passes of the memory than the two stores, by more than what the
+ * exchange and its instructions cost. */
 static bool gains(const struct half_store *first, const struct half_store *second) {
     const struct lane_address *a = &first->address, *b = &second->address;
     unsigned of_first = ptx_lane_bank_words(a, a, 0), of_second = ptx_lane_bank_words(b, b, 0),
@@ -189,7 +192,7 @@ static void join_waiting(struct pairing *p) {
     p->count = 0;
 }
 
-/* Stores of one thread to the same place keep their order. */
+/* Stores of one thread that may go to the same place keep their order. */
 static bool may_wait(const struct pairing *p, const struct half_store *s) {
     if (p->count == MOST_STORES) return false;
     for (int i = 0; i < p->count; i++)

@@ -37,7 +37,7 @@ smelt_status pass_ptx_strides(struct unit *unit);
 /* matrix.c — products of simdgroup matrices become shuffles and multiply-adds. */
 smelt_status pass_ptx_matrix(struct unit *unit);
 
-/* pairs.c — pairs of lanes that store halfs of the same words of threadgroup memory store words. */
+/* pairs.c — pairs of lanes that store the halves of the same words of threadgroup memory store words. */
 smelt_status pass_ptx_pairs(struct unit *unit);
 
 /* lower.c — addresses of arguments, before LLVM joins those of two ways into one of an index that depends. */
@@ -80,7 +80,8 @@ smelt_status pass_ptx_neighbours(struct unit *unit);
 /* align.c — the claimed alignment of accesses is proved, or checked at run time, or dropped. Behind it LLVM's
  * own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);
-/* words.c — neighbouring narrow loads that are not aligned become loads of the words around them. */
+/* words.c — neighbouring narrow loads that are not known to be aligned become loads of the words around them.
+ */
 smelt_status pass_ptx_words(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
@@ -103,7 +104,7 @@ uint64_t ptx_parameter_bytes(const struct unit *unit);
 
 /* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
 smelt_status pass_ptx_code(struct unit *unit);
-/* … what the kernel declares of itself, as nvvm.annotations name it. */
+/* … adds a property of the kernel, by its name among nvvm.annotations. */
 void ptx_annotate(struct unit *unit, const char *what, uint32_t value);
 
 /* build.c — calls inline assembly: `result` NULL for none. */

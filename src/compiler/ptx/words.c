@@ -1,11 +1,11 @@
-/* Neighbouring narrow loads from device memory at addresses that are multiples of 1 or 2 bytes, or may be no
- * more, become loads of the aligned words around them, whose bytes are then shifted into place.
+/* Neighbouring loads of 1 or 2 bytes from device memory that are not known to be aligned to words become
+ * loads of the aligned words around them, whose bytes are then shifted into place.
  *
  * Blocks of quantised weights have 17, 18 or 34 bytes. Lanes load theirs by bytes or halfs, and each of these
- * loads takes as many passes of the memory as one of words.
+ * loads takes as many passes of the memory as a load of a word.
  *
- * Only words with a byte that the kernel loads there are loaded: such a word lies where the byte does, so it
- * exists, and its other bytes do not matter.
+ * Each word that is loaded contains a byte that the kernel loads, and a word never lies across two pages, so
+ * the access is valid. Its other bytes are not used.
  *
  * Requires: the module lowered, loads joined where they are aligned. */
 #include "compiler/ptx/ptx.h"
@@ -15,14 +15,14 @@
 
 #define WORD 4
 #define MOST_LOADS 128 /* of a block that wait to be joined */
-#define MOST_WORDS 16
-#define FEWEST_BYTES 6
-#define FEWEST_LOADS 3
+#define MOST_WORDS 16  /* of a run */
+#define FEWEST_BYTES 6 /* of a run */
+#define FEWEST_LOADS 3 /* of a kernel: fewer gain nothing */
 
 struct narrow_load {
     LLVMValueRef load, base;
-    int64_t offset; /* from the base */
-    int bytes, order;
+    int64_t offset;   /* from the base */
+    int bytes, order; /* `order`: among those that wait */
 };
 
 struct words {
@@ -34,12 +34,13 @@ struct words {
 
 /* ---- Which loads. */
 
-/* The pointer without constant offsets, which are added to *offset. */
+/* The pointer without constant offsets, which are added to *offset, modulo 2^64. */
 static LLVMValueRef base_of(struct unit *unit, LLVMValueRef pointer, int64_t *offset) {
     while (LLVMIsAGetElementPtrInst(pointer) && LLVMGetNumOperands(pointer) == 2 &&
            LLVMIsAConstantInt(LLVMGetOperand(pointer, 1))) {
         uint64_t size = LLVMABISizeOfType(unit->layout, LLVMGetGEPSourceElementType(pointer));
-        *offset += LLVMConstIntGetSExtValue(LLVMGetOperand(pointer, 1)) * (int64_t)size;
+        uint64_t index = (uint64_t)LLVMConstIntGetSExtValue(LLVMGetOperand(pointer, 1));
+        *offset = (int64_t)((uint64_t)*offset + index * size);
         pointer = LLVMGetOperand(pointer, 0);
     }
     return pointer;
@@ -64,7 +65,7 @@ static bool find_load(struct words *w, LLVMValueRef i, struct narrow_load *out) 
     return true;
 }
 
-/* Later loads may not be moved to before it. */
+/* Whether later loads of device memory may not be moved to before the instruction. */
 static bool may_write(LLVMValueRef i) {
     if (LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) ||
         LLVMIsAFenceInst(i)) {
@@ -84,13 +85,12 @@ static bool may_write(LLVMValueRef i) {
         LLVMGetCallSiteEnumAttribute(i, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
     if (!memory && LLVMIsAFunction(callee))
         memory = LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-    if (memory) return LLVMGetEnumAttributeValue(memory) & 0x2a;
+    if (memory) return LLVMGetEnumAttributeValue(memory) & 0x2a; /* any bit of a write */
     return !LLVMIsAInlineAsm(callee) || LLVMGetInlineAsmHasSideEffects(callee);
 }
 
 /* ---- One run of bytes side by side. */
 
-/* Where the aligned words are: the first word's address, and the number of bits before the run in it. */
 struct run {
     struct narrow_load *loads;
     int count;
@@ -98,7 +98,7 @@ struct run {
     int bytes;
 };
 
-/* The most bytes of a word that may lie before the run. */
+/* The most bytes that may lie before the run in its first word. */
 static int most_before(const struct words *w, const struct run *r) {
     LLVMValueRef base = r->loads[0].base;
     unsigned zeros = ptx_known_zeros(w->unit, base);
@@ -120,7 +120,7 @@ static LLVMValueRef i64_of(const struct words *w, int64_t number) {
     return LLVMConstInt(type_i64(w->unit), (uint64_t)number, true);
 }
 
-/* The bytes from `at` on, `bytes` of them, as an integer: from chunks of 4. */
+/* An integer of the run's `bytes` bytes from its byte `at` on. `chunks`: the run, by 4 bytes. */
 static LLVMValueRef part_of(struct words *w, LLVMValueRef *chunks, int at, int bytes) {
     struct unit *unit = w->unit;
     LLVMBuilderRef b = unit->builder;
@@ -158,7 +158,7 @@ static void load_run(struct words *w, const struct run *r, int before) {
     bits = LLVMBuildAnd(b, bits, constant_i32(unit, 24), "");
     for (int i = 0; i < count; i++) {
         offset = i64_of(w, (int64_t)i * WORD);
-        /* The last word that may be needed is not there if the run begins at a word. */
+        /* The run may end in the word before; then that one is loaded again, and its bits are not used. */
         LLVMValueRef from = i && i == count - 1 ? last : LLVMBuildGEP2(b, byte, first, &offset, 1, "");
         loaded[i] = LLVMBuildLoad2(b, type_i32(unit), from, "");
         LLVMSetAlignment(loaded[i], WORD);
@@ -187,7 +187,7 @@ static int compare_loads(const void *a, const void *b) {
 
 static void join_run(struct words *w, struct run *r, int distinct) {
     int before = most_before(w, r);
-    /* Each word is also shifted: one load less gains nothing. */
+    /* Words are shifted, too, so one load less gains nothing. */
     if (r->bytes < FEWEST_BYTES || words_of(before, r->bytes) + 1 >= distinct) return;
     load_run(w, r, before);
 }
@@ -199,10 +199,12 @@ static void join_waiting(struct words *w) {
         int distinct = 1;
         for (i++; i < w->count; i++) {
             const struct narrow_load *next = &w->loads[i], *last = next - 1;
-            int64_t at = next->offset - r.start, end = at + next->bytes;
-            if (next->base != last->base || at > r.bytes || end > (MOST_WORDS - 1) * WORD) break;
+            uint64_t at = (uint64_t)next->offset - (uint64_t)r.start;
+            if (next->base != last->base || at > (uint64_t)r.bytes) break;
+            int end = (int)at + next->bytes;
+            if (end > (MOST_WORDS - 1) * WORD) break;
             distinct += next->offset != last->offset || next->bytes != last->bytes;
-            if (end > r.bytes) r.bytes = (int)end;
+            if (end > r.bytes) r.bytes = end;
             r.count++;
         }
         join_run(w, &r, distinct);
@@ -210,7 +212,7 @@ static void join_waiting(struct words *w) {
     w->count = 0;
 }
 
-/* Bytes that constant indices behind the first add; false: some are not constant. */
+/* The bytes that the indices after the first add up to; false: some are not constant. */
 static bool constant_part(struct unit *unit, LLVMValueRef gep, int64_t *bytes) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     *bytes = 0;
@@ -223,13 +225,14 @@ static bool constant_part(struct unit *unit, LLVMValueRef gep, int64_t *bytes) {
             type = LLVMStructGetTypeAtIndex(type, element);
         } else {
             type = LLVMGetElementType(type);
-            *bytes += LLVMConstIntGetSExtValue(index) * (int64_t)LLVMABISizeOfType(unit->layout, type);
+            uint64_t size = LLVMABISizeOfType(unit->layout, type);
+            *bytes = (int64_t)((uint64_t)*bytes + (uint64_t)LLVMConstIntGetSExtValue(index) * size);
         }
     }
     return true;
 }
 
-/* The address of a member becomes that of the whole, and a constant. */
+/* The load's address becomes that of the whole struct or array, plus a constant. */
 static void split_member(struct unit *unit, LLVMValueRef load) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef gep = LLVMGetOperand(load, 0), index;
@@ -275,8 +278,10 @@ smelt_status pass_ptx_words(struct unit *unit) {
     if (!w) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loads");
     w->unit = unit;
     smelt_status status = SMELT_OK;
-    if (count_narrow(w) >= FEWEST_LOADS) {
-        /* Neighbours get one base. */
+    /* Elements of aligned vectors, of which LLVM may have made loads of their own, are joined first. */
+    if (count_narrow(w) >= FEWEST_LOADS) status = ptx_run_passes(unit, "function(load-store-vectorizer)");
+    if (status == SMELT_OK && count_narrow(w) >= FEWEST_LOADS) {
+        /* So that neighbours have the same base, and differ in constants alone. */
         FOR_EACH_BLOCK(block, unit->entry)
         FOR_EACH_INSTRUCTION(i, block) {
             struct narrow_load load;

@@ -59,12 +59,15 @@ void copy_drop_promises(LLVMValueRef i) {
     case LLVMSDiv:
         LLVMSetExact(i, false);
         break;
+    case LLVMOr:
+        LLVMSetIsDisjoint(i, false);
+        break;
     case LLVMZExt:
     case LLVMUIToFP:
         LLVMSetNNeg(i, false);
         break;
     case LLVMGetElementPtr:
-        LLVMSetIsInBounds(i, false);
+        LLVMGEPSetNoWrapFlags(i, 0);
         break;
     default:
         break;

@@ -8,28 +8,8 @@
  *
  * Requires: the entry in SSA form. Maintains: values. An operand that all predecessors of a block see
  * dominates the block. */
+#include "compiler/fold.h"
 #include "compiler/simd/simd.h"
-
-static bool is_arithmetic(LLVMValueRef i) {
-    switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMTrunc:
-    case LLVMGetElementPtr:
-        return true;
-    default:
-        return false;
-    }
-}
 
 static bool is_alike(LLVMValueRef a, LLVMValueRef b) {
     int count = LLVMGetNumOperands(a);
@@ -45,7 +25,8 @@ static bool is_alike(LLVMValueRef a, LLVMValueRef b) {
 
 static bool is_computed_alike(LLVMValueRef phi) {
     LLVMValueRef first = LLVMGetIncomingValue(phi, 0);
-    if (!LLVMIsAInstruction(first) || !is_arithmetic(first)) return false;
+    if (!LLVMIsAInstruction(first) || !(fold_is_arithmetic(first) || LLVMIsAGetElementPtrInst(first)))
+        return false;
     for (int i = 0; i < LLVMGetNumOperands(first); i++)
         if (LLVMGetOperand(first, (unsigned)i) == phi) return false;
     for (unsigned i = 1; i < LLVMCountIncoming(phi); i++)
@@ -53,38 +34,10 @@ static bool is_computed_alike(LLVMValueRef phi) {
     return true;
 }
 
-/* Flags may hold on one of the ways alone. */
-static void drop_flags(LLVMValueRef i) {
-    switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-        LLVMSetNSW(i, false);
-        LLVMSetNUW(i, false);
-        break;
-    case LLVMLShr:
-    case LLVMAShr:
-        LLVMSetExact(i, false);
-        break;
-    case LLVMOr:
-        LLVMSetIsDisjoint(i, false);
-        break;
-    case LLVMZExt:
-        LLVMSetNNeg(i, false);
-        break;
-    case LLVMGetElementPtr:
-        LLVMGEPSetNoWrapFlags(i, 0);
-        break;
-    default:
-        break;
-    }
-}
-
 static void compute_here(struct unit *unit, LLVMValueRef phi) {
     LLVMValueRef place = phi, copy = LLVMInstructionClone(LLVMGetIncomingValue(phi, 0));
     while (LLVMIsAPHINode(place)) place = LLVMGetNextInstruction(place);
-    drop_flags(copy);
+    copy_drop_promises(copy); /* they may hold on one of the ways alone */
     LLVMPositionBuilderBefore(unit->builder, place);
     LLVMInsertIntoBuilder(unit->builder, copy);
     LLVMReplaceAllUsesWith(phi, copy);

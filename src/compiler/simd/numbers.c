@@ -48,26 +48,14 @@ static const uint64_t *numbers_of(struct simd *s, LLVMValueRef value, uint64_t t
 
 static bool is_calculated(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
     case LLVMUDiv:
     case LLVMURem:
     case LLVMICmp:
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMTrunc:
     case LLVMFreeze:
     case LLVMSelect:
         return true;
     default:
-        return false;
+        return fold_is_arithmetic(i);
     }
 }
 

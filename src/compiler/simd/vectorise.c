@@ -7,37 +7,9 @@
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
-#include <llvm-c/TargetMachine.h>
 #include <string.h>
 
 /* ---- Sizes. */
-
-static bool has_feature(const char *features, const char *name) {
-    size_t length = strlen(name);
-    for (const char *at = features; (at = strstr(at, name)); at += length) {
-        bool starts = at == features || at[-1] == ',';
-        if (starts && (at[length] == ',' || !at[length])) return true;
-    }
-    return false;
-}
-
-int simd_vector_bits(const char *cpu, const char *features) {
-    if (cpu) {
-        if (strcmp(cpu, "x86-64-v4") == 0) return 512;
-        if (strcmp(cpu, "x86-64-v3") == 0) return 256;
-        if (strcmp(cpu, "x86-64") == 0) return 128;
-    }
-    char *host = features ? NULL : LLVMGetHostCPUFeatures();
-    if (host) features = host;
-    if (!features) return 128;
-    int bits = has_feature(features, "+avx512bw") && has_feature(features, "+avx512vl") &&
-                       has_feature(features, "+avx512dq")
-                   ? 512
-               : has_feature(features, "+avx2") ? 256
-                                                : 128;
-    if (host) LLVMDisposeMessage(host);
-    return bits;
-}
 
 /* Simdgroup operations become a dozen instructions or more. */
 static int count_instructions(struct simd *s) {
