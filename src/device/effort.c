@@ -18,7 +18,7 @@ bool launch_stays_quick(void) {
 
 enum compile_effort launch_effort(const struct launch *launch) {
     bool short_of_time = launch->timeout > 0 && launch->timeout < LEAST_TIMEOUT;
-    if (launch->best || tiers() == TIERS_OFF) return COMPILE_BEST;
     if (launch_stays_quick()) return COMPILE_QUICK;
+    if (launch->best || tiers() == TIERS_OFF) return COMPILE_BEST;
     return short_of_time ? COMPILE_BEST : COMPILE_QUICK_IF_LARGE;
 }

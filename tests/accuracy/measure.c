@@ -217,9 +217,10 @@ static void measure_group(const struct engines *engines, int type, enum density 
     for (int math = 0; math < MODES; math++)
         group.programs[math] = program_new(&group.sweep, first, count, 0, (smelt_math_mode)math);
     for (int chunk = 0; chunk < group.sweep.chunks; chunk++) measure_chunk(&group, chunk);
-    /* In a short run, all widths of float (or 4, in a sample), and one of each other type, since types differ
-     * only in the scalar. */
-    for (int width = 2; width <= 4; width++)
+    /* In a short run, all widths of float, and one of each other type, since types differ only in the scalar.
+     * In a sample, one width of one type. */
+    bool vectors = !engines->sampled || (first / 32 % 2 ? type > 0 : type == 0);
+    for (int width = 2; vectors && width <= 4; width++)
         if (density || (type == 0 && !engines->sampled) || width == (type ? type + 1 : 4))
             check_vectors(&group, width);
     fill_in(&group);
@@ -237,6 +238,7 @@ void measure_all(const struct engines *engines, enum density density, const char
                    accuracy_functions[first + count].arguments == accuracy_functions[first].arguments)
                 count++;
             if (only && strcmp(only, accuracy_functions[first].name) != 0) continue;
+            if (engines->sampled && type && type != 1 + first / 64 % 2) continue; /* one 16-bit type */
             if (density)
                 fprintf(stderr, "%s %s\n", type_name(measured_types[type]), accuracy_functions[first].name);
             measure_group(engines, type, density, first, count, measurements);

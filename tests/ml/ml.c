@@ -269,14 +269,23 @@ static void check_same(const struct launch *l, int buffer, const struct tensor *
                       test_oracle());
 }
 
+/* Whether the oracle runs a kernel, too: in make check, a third of them, chosen by name, since each engine
+ * compiles code of its own. */
+static bool has_oracle(const struct launch *l) {
+    unsigned sum = 0;
+    for (const char *c = l->entry; *c; c++) sum += (unsigned char)*c;
+    return sum % 3 == 0 || getenv("SMELT_TEST_FULL") || getenv("SMELT_TEST_DEVICE") || getenv("ML_TIMES");
+}
+
 void launch(struct launch l) {
+    bool compared = has_oracle(&l);
     smelt_function *function = find_function(&l);
     void *before[SMELT_MAX_BUFFERS] = {NULL};
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
         if (l.update[i])
             before[i] = memcpy(scratch(l.update[i]->bytes), l.update[i]->data, l.update[i]->bytes);
-    double oracle = run_on(function, test_oracle(), &l);
-    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
+    double oracle = compared ? run_on(function, test_oracle(), &l) : 0;
+    for (int i = 0; compared && i < SMELT_MAX_BUFFERS; i++) {
         struct tensor *t = l.out[i] ? l.out[i] : l.update[i];
         if (!t) continue;
         if (l.out[i]) check_borders(&l, t);
@@ -292,6 +301,7 @@ void launch(struct launch l) {
         if (!t) continue;
         if (l.out[i]) check_borders(&l, t);
         widen(t, t->data, t->value);
+        if (!compared) memcpy(t->other, t->data, t->bytes);
         if (!l.open && !apart) check_same(&l, i, t);
     }
     const char *times = getenv("ML_TIMES");

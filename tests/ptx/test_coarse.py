@@ -5,14 +5,14 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from coarse import PLAIN, Input, Output, check, three  # noqa: E402
+from coarse import PLAIN, Input, Output, check, part, three  # noqa: E402
 
 FOUR_LOADS = r"(ld\.global(?:(?!st\.global)[\s\S])*){4}"
 APART4 = ("a block apart", 4, "x")
 NEAR4, NEAR8, NEAR2 = ("neighbours", 4, "x"), ("neighbours", 8, "x"), ("neighbours", 2, "x")
 
 # Lengths around those of blocks and of chunks; groups of any size.
-for count, group in ((1, 1), (3, 32), (1024, 256), (1027, 64), (1030, 1024), (333, 100)):
+for count, group in part(((1, 1), (3, 32), (1024, 256), (1027, 64), (1030, 1024), (333, 100))):
     check("sum", (count,), (group,), [Input("float32", count), Input("float32", count), Output("float32", count)], NEAR4,
           loads=r"ld\.global\.v4\.f32")
 for n, least in ((300, 0), (299, 0), (400, 5), (0, 0)):
@@ -20,17 +20,17 @@ for n, least in ((300, 0), (299, 0), (400, 5), (0, 0)):
 check("bytes", (517,), (128,), [Input("uint8", 517), Input("uint16", 517), Output("uint32", 517)], NEAR4)
 check("narrow", (2051,), (256,), [Input("int8", 2051), Output("int8", 2051), 2045], NEAR8)
 check("wide", (517,), (256,), [Input("int64", 517), Output("int64", 517)], NEAR2)
-for count, group in ((515, 64), (512, 256), (700, 96), (333, 100)):
+for count, group in part(((515, 64), (512, 256), (700, 96), (333, 100))):
     check("places", (count,), (group,), [Input("uint32", 2048), Output("uint32", count)])
-for grid, group in (((33, 5, 3), (8, 4, 2)), ((16, 8, 4), (16, 2, 2)), ((7, 3, 2), (32, 2, 1)), ((65, 7), (32, 8))):
+for grid, group in part((((33, 5, 3), (8, 4, 2)), ((16, 8, 4), (16, 2, 2)), ((7, 3, 2), (32, 2, 1)), ((65, 7), (32, 8)))):
     check("places3", grid, group, [Output("uint32", three(grid)[0] * three(grid)[1] * three(grid)[2])])
-for w, h in ((64, 32), (33, 17), (40, 30)):
+for w, h in part(((64, 32), (33, 17), (40, 30))):
     check("transposed", (w, h), (32, 8), [Input("float32", w * h), Output("float32", w * h), w, h], ("neighbours", 4, "y"))
-for w in (64, 72, 61):
+for w in part((64, 72, 61)):
     check("rows", (w + 3, 9), (32, 4), [Input("int16", (w + 3) * 9), Input("int16", w), Output("int16", w * 9), w])
 # A block apart: blocks cover 1024 threads, and the last ones do not run together.
 check("broadcast", (1300,), (256,), [Input("float32", 1300), Input("float32", 20), Output("float32", 1300), 20], APART4)
-for start, end in ((4, 8), (1, 2), (0, 3)):
+for start, end in part(((4, 8), (1, 2), (0, 3))):
     check("shifted", (519,), (256,), [Input("float32", 540), Output("float32", 540), start, end], NEAR4)
 check("strided", (300,), (128,), [Input("float32", 1000), Output("float32", 600)])
 check("backwards", (517,), (256,), [Input("int32", 517), Output("int32", 517)])
@@ -56,9 +56,9 @@ check("after", (517,), (256,), [first, Output("int32", 517), Input("int32", 517)
 first = Input("float32", 517)
 check("in_place", (517,), (256,), [first], expected={0: struct.pack("<517f", *(value * 2 + 1 for value in first.values))})
 # Rounds of loops: fewer than run together, as many, more; groups at the edge are full here, for loops step by their size.
-for w in (1, 5, 191, 192, 256, 257, 700):
+for w in part((1, 5, 191, 192, 256, 257, 700)):
     check("scaled_rows", (128,), (64,), [Input("float32", 2 * w), Output("float32", 2 * w), w], PLAIN, loads=FOUR_LOADS)
-for w in (60, 256, 333):
+for w in part((60, 256, 333)):
     check("running", (128,), (64,), [Input("int32", 2 * w), Input("int32", w), Output("int32", 2 * w), Output("int32", 128), w], PLAIN)
     check("gathered_rows", (128,), (64,), [Input("uint32", w, w - 1), Input("float32", w), Output("float32", 2 * w), w], PLAIN, loads=FOUR_LOADS)
     first = Input("int32", 2 * w)

@@ -106,7 +106,7 @@ def run(seed, folder):
         raise AssertionError(f"seed {seed}:\n{kernel.text}") from error
 
 
-first, count = (int(word) for word in sys.argv[2:4]) if len(sys.argv) > 3 else (1, 12)
+first, count = (int(word) for word in sys.argv[2:4]) if len(sys.argv) > 3 else (1, 12 if coarse.FULL else 6)
 with tempfile.TemporaryDirectory() as scratch:
     for number in range(first, first + count):
         run(number, scratch)

@@ -2,10 +2,36 @@
 import functools
 import importlib
 import os
+import zlib
 
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FULL = "SMELT_TEST_FULL" in os.environ  # as in make check-long
+
+
+def is_in_part(item, of):
+    """Whether a test is in the part, one of `of`, that its name chooses."""
+    return zlib.crc32(item.name.encode()) % of == 0
+
+
+def pytest_collection_modifyitems(config, items):
+    """`engine` is both of the CPU's. In `make check`, an eighth of the tests have the scalar one, as quick code is its code
+    (below)."""
+    def is_left_out(item):
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        return not FULL and parameters.get("engine") == "cpu-scalar" and not is_in_part(item, 8)
+
+    config.hook.pytest_deselected(items=[item for item in items if is_left_out(item)])
+    items[:] = [item for item in items if not is_left_out(item)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Seven of eight tests run quick code, which has the same results and takes half the time to compile. The others, and
+    all in make check-long, run the best, except in modules with QUICK: the best code of theirs takes seconds each."""
+    in_part = is_in_part(item, 8) and not hasattr(item.module, "QUICK")
+    os.environ["SMELT_TIERS"] = "0" if FULL or in_part else "quick"
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ def names_not_found(folder, build_folder, texts):
         files.append(folder / f"page_{i}.py")
         files[-1].write_text(text)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--allow-redefinition", "--ignore-missing-imports", *map(str, files)],
+        [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), *map(str, files)],
         capture_output=True, text=True, check=False, cwd=os.path.join(build_folder, "python"),
         env={**os.environ, "MYPY_CACHE_DIR": os.path.join(build_folder, "mypy-cache")})
     errors = [line for line in done.stdout.splitlines() if "[attr-defined]" in line or "[name-defined]" in line]

@@ -38,12 +38,13 @@ def test_the_package_is_typed_strictly(mypy, source_folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_user_s_program_is_checked(mypy):
+def test_a_user_s_program_is_checked(mypy, source_folder):
     """Lines marked `expect: CODE` are the mistakes that mypy must find, and no others."""
     program = os.path.join(FOLDER, "typed_program.py")
     with open(program, encoding="utf-8") as file:
         wanted = {(number, mark[1]) for number, line in enumerate(file, 1) if (mark := re.search(r"# expect: (\S+)", line))}
-    done = mypy("mypy", "--strict", program)
+    # With the package's settings, whose results are in mypy's cache.
+    done = mypy("mypy", "--config-file", os.path.join(source_folder, "pyproject.toml"), program)
     found = {(int(number), code) for number, code in re.findall(r":(\d+): error: .*\[(\S+)\]$", done.stdout, re.MULTILINE)}
     assert found == wanted, done.stdout + done.stderr
 

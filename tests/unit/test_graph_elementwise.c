@@ -187,7 +187,8 @@ static void unary_equals_the_reference(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
         for (int layout = 0; layout < LAYOUTS; layout++)
-            check_unary(&unary[i], SMELT_FLOAT32, (smelt_shape){3, {3, 5, 37}}, (enum layout)layout);
+            if (layout == CONTIGUOUS || in_sample(i + (size_t)layout, 4))
+                check_unary(&unary[i], SMELT_FLOAT32, (smelt_shape){3, {3, 5, 37}}, (enum layout)layout);
 }
 
 static void unary_of_other_dtypes(void **state) {
@@ -226,9 +227,12 @@ static void binary_equals_the_reference(void **state) {
     smelt_shape shape = {3, {4, 6, 33}};
     for (size_t i = 0; i < sizeof binary / sizeof *binary; i++) {
         check_binary(&binary[i], SMELT_FLOAT32, shape, CONTIGUOUS, shape, CONTIGUOUS);
-        check_binary(&binary[i], SMELT_FLOAT32, shape, SLICED, (smelt_shape){1, {33}}, CONTIGUOUS);
-        check_binary(&binary[i], SMELT_FLOAT32, shape, TRANSPOSED, (smelt_shape){2, {6, 1}}, REVERSED);
-        check_binary(&binary[i], SMELT_FLOAT32, shape, CONTIGUOUS, (smelt_shape){0}, CONTIGUOUS);
+        if (in_sample(i, 3))
+            check_binary(&binary[i], SMELT_FLOAT32, shape, SLICED, (smelt_shape){1, {33}}, CONTIGUOUS);
+        if (in_sample(i + 1, 3))
+            check_binary(&binary[i], SMELT_FLOAT32, shape, TRANSPOSED, (smelt_shape){2, {6, 1}}, REVERSED);
+        if (in_sample(i + 2, 3))
+            check_binary(&binary[i], SMELT_FLOAT32, shape, CONTIGUOUS, (smelt_shape){0}, CONTIGUOUS);
         if (in_sample(i, 2))
             check_binary(&binary[i], SMELT_FLOAT64, shape, REVERSED, (smelt_shape){3, {4, 1, 33}}, SLICED);
         if (in_sample(i + 1, 2))
@@ -303,7 +307,7 @@ static void integers_are_integers(void **state) {
     static const smelt_dtype dtypes[] = {SMELT_INT8, SMELT_UINT8, SMELT_INT32, SMELT_INT64};
     for (size_t o = 0; o < sizeof operations / sizeof *operations; o++)
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
-            if (!in_sample(o + d, 2)) continue;
+            if (!in_sample(o + d, 4)) continue;
             bool is_signed = dtype_is_signed(dtypes[d]);
             smelt_array *a =
                 random_array(dtypes[d], (smelt_shape){1, {200}}, CONTIGUOUS, is_signed ? -100 : 0, 100);
@@ -442,7 +446,7 @@ static void dtypes_are_mixed(void **state) {
                                          SMELT_INT64, SMELT_FLOAT16, SMELT_FLOAT32};
     for (int a = 0; a < 6; a++)
         for (int b = 0; b < 6; b++) {
-            if (!in_sample((size_t)(a + b), 2)) continue;
+            if (!in_sample((size_t)(a + b), 3)) continue;
             smelt_array *x = random_array(dtypes[a], (smelt_shape){1, {50}}, CONTIGUOUS, 0, 9);
             smelt_array *y = random_array(dtypes[b], (smelt_shape){1, {50}}, CONTIGUOUS, 0, 9);
             smelt_array *z = APPLY(.operation = OP(ADD), .inputs = {x, y});
@@ -464,7 +468,7 @@ static void astype_converts_as_arrays_do(void **state) {
     (void)state;
     for (smelt_dtype from = SMELT_BOOL; from <= SMELT_FLOAT64; from++)
         for (smelt_dtype to = SMELT_BOOL; to <= SMELT_FLOAT64; to++) {
-            if (!in_sample(from + 2 * to, 3)) continue; /* every dtype is read and written */
+            if (!in_sample(from + to, 6)) continue; /* every dtype is read and written */
             smelt_array *x = random_array(from, (smelt_shape){2, {5, 20}}, TRANSPOSED, -300, 300), *want;
             OK(smelt_array_convert(x, to, &want));
             smelt_array *got = APPLY(.operation = OP(ASTYPE), .inputs = {x}, .dtype = to), *dense;

@@ -90,8 +90,11 @@ static void every_set_of_axes(void **state) {
     smelt_shape shape = {4, {3, 5, 40, 7}};
     for (uint32_t axes = 0; axes < 16; axes++)
         for (int layout = 0; layout < LAYOUTS; layout++) {
-            check(OP(SUM), SMELT_FLOAT32, shape, (enum layout)layout, axes, axes % 2);
-            check(OP(MAX), SMELT_FLOAT32, shape, (enum layout)layout, axes, axes % 3);
+            size_t number = axes + (size_t)layout;
+            if (in_sample(number, 2))
+                check(OP(SUM), SMELT_FLOAT32, shape, (enum layout)layout, axes, axes % 2);
+            if (in_sample(number + 1, 2))
+                check(OP(MAX), SMELT_FLOAT32, shape, (enum layout)layout, axes, axes % 3);
         }
 }
 
@@ -102,8 +105,11 @@ static void every_reduction(void **state) {
     for (int o = 0; o < 6; o++)
         for (int d = 0; d < 5; d++) {
             if (operations[o] == OP(PROD) && dtypes[d] == SMELT_INT8) continue;
-            check(operations[o], dtypes[d], (smelt_shape){2, {9, 50}}, CONTIGUOUS, 2, false);
-            check(operations[o], dtypes[d], (smelt_shape){2, {9, 50}}, CONTIGUOUS, 1, true);
+            size_t number = (size_t)(o + d);
+            if (in_sample(number, 2))
+                check(operations[o], dtypes[d], (smelt_shape){2, {9, 50}}, CONTIGUOUS, 2, false);
+            if (in_sample(number + 1, 2))
+                check(operations[o], dtypes[d], (smelt_shape){2, {9, 50}}, CONTIGUOUS, 1, true);
         }
 }
 
@@ -227,7 +233,7 @@ static void cumulative_operations(void **state) {
             for (int form = 0; form < 4; form++)
                 for (int axis = 0; axis < 2; axis++) {
                     bool reverse = form & 1, exclusive = form & 2;
-                    if (exclusive && o >= 2) continue;
+                    if ((exclusive && o >= 2) || !in_sample((size_t)(o + d + form + axis), 2)) continue;
                     smelt_array *x =
                         random_array(dtypes[d], (smelt_shape){2, {7, 9}}, o % 2 ? TRANSPOSED : SLICED, -2, 2);
                     smelt_array *y = APPLY(.operation = operations[o], .inputs = {x}, .axes = {axis},
