@@ -154,6 +154,19 @@ LLVMValueRef bounds_linear_base(const struct linear *l, LLVMValueRef address, in
     return address;
 }
 
+bool bounds_linear_is_within(const struct linear *inner, const struct linear *outer, LLVMValueRef value) {
+    if (value == inner->phi || !bounds_in_loop(inner->b, value, inner->loop)) return true;
+    const struct bounded *own = find_bounded(inner, value);
+    if (own) {
+        const struct bounded *theirs = find_bounded(outer, value);
+        return theirs && theirs->low <= own->low && own->high <= theirs->high;
+    }
+    if (find_bounded(outer, value)) return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!bounds_linear_is_within(inner, outer, LLVMGetOperand(value, (unsigned)i))) return false;
+    return true;
+}
+
 /* ---- The value of another round, in the preheader. */
 
 static bool is_negative(LLVMValueRef value) {

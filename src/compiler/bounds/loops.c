@@ -26,6 +26,8 @@ struct counter {
  * high, in each round. */
 struct hull {
     LLVMValueRef base;
+    struct linear linear; /* the ranges of the bounded values that the base is computed from */
+    bool after;           /* also with the value with which the loop ends */
     int64_t low, high;
     struct hull *next;
 };
@@ -356,41 +358,45 @@ static bool runs_each_round(struct bounds *b, int block, int loop) {
     return own->latch_count == 1 && flow_dominates(&b->flow, block, own->latches[0]);
 }
 
-static struct hull *hull_of(struct bounds *b, int loop, LLVMValueRef base) {
-    for (struct hull *h = b->loop_tests[loop].hulls; h; h = h->next)
-        if (h->base == base) return h;
-    return NULL;
+/* Whether an answer for the base, bounded values and rounds of `asked` holds for those of `wanted`. */
+static bool holds_for(const struct hull *asked, const struct hull *wanted) {
+    return asked->base == wanted->base && (asked->after || !wanted->after) &&
+           bounds_linear_is_within(&wanted->linear, &asked->linear, wanted->base);
+}
+
+static struct hull hull_of(struct bounds *b, int block, const struct linear *linear,
+                           const struct counter *counter, LLVMValueRef address, int64_t low, uint64_t bytes) {
+    struct hull hull = {.linear = *linear, .after = counter && sees_after(b, counter, block)};
+    hull.base = bounds_linear_base(linear, address, &hull.low, &hull.high);
+    hull.low += low;
+    hull.high += low + (int64_t)bytes;
+    return hull;
 }
 
 /* Asked in the loop's preheader. */
-static void note_hull(struct bounds *b, int block, const struct linear *linear, LLVMValueRef address,
-                      int64_t low, uint64_t bytes) {
-    struct loop_test *test = &b->loop_tests[linear->loop];
-    struct hull own = {.next = test->hulls};
-    if (!runs_each_round(b, block, linear->loop)) {
+static void note_hull(struct bounds *b, int block, const struct hull *own) {
+    struct loop_test *test = &b->loop_tests[own->linear.loop];
+    if (!runs_each_round(b, block, own->linear.loop)) {
         test->unsure = true;
         return;
     }
-    own.base = bounds_linear_base(linear, address, &own.low, &own.high);
-    own.low += low;
-    own.high += low + (int64_t)bytes;
-    struct hull *same = hull_of(b, linear->loop, own.base);
-    if (!same) {
-        same = arena_alloc(&b->arena, sizeof *same);
-        if (!same) return;
-        *same = own;
-        test->hulls = same;
-    }
-    if (own.low < same->low) same->low = own.low;
-    if (own.high > same->high) same->high = own.high;
+    for (struct hull *h = test->hulls; h; h = h->next)
+        if (holds_for(h, own) && holds_for(own, h)) {
+            if (own->low < h->low) h->low = own->low;
+            if (own->high > h->high) h->high = own->high;
+            return;
+        }
+    struct hull *added = arena_alloc(&b->arena, sizeof *added);
+    if (!added) return;
+    *added = *own;
+    added->next = test->hulls;
+    test->hulls = added;
 }
 
-static bool is_covered(struct bounds *b, const struct linear *linear, LLVMValueRef address, int64_t low,
-                       uint64_t bytes) {
-    int64_t first, last;
-    LLVMValueRef base = bounds_linear_base(linear, address, &first, &last);
-    const struct hull *h = hull_of(b, linear->loop, base);
-    return h && h->low <= first + low && last + low + (int64_t)bytes <= h->high;
+static bool is_covered(struct bounds *b, const struct hull *own) {
+    for (const struct hull *h = b->loop_tests[own->linear.loop].hulls; h; h = h->next)
+        if (holds_for(h, own) && h->low <= own->low && own->high <= h->high) return true;
+    return false;
 }
 
 /* An address that a loop's preheader can tell the ends of. */
@@ -426,7 +432,8 @@ static bool ask_ends(struct bounds *b, int block, struct candidate *candidate, L
         LLVMValueRef address_then = bounds_linear_value(&second, address, false);
         ask(b, loop, address_then, address_then, low, bytes, object, NULL);
     }
-    note_hull(b, block, linear, address, low, bytes);
+    struct hull hull = hull_of(b, block, linear, c, address, low, bytes);
+    note_hull(b, block, &hull);
     return true;
 }
 
@@ -450,7 +457,8 @@ int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t l
         if (bounds_in_loop(b, object->start, loop) || bounds_in_loop(b, object->extent, loop)) break;
         if (dependence == LINEAR) one->counter = counter_of(b, loop, one->linear.phi);
         if (dependence == LINEAR && !one->counter) break;
-        if (is_covered(b, &one->linear, address, low, bytes)) covered = loop;
+        struct hull hull = hull_of(b, block, &one->linear, one->counter, address, low, bytes);
+        if (is_covered(b, &hull)) covered = loop;
         count += !skipped;
     }
     if (covered >= 0) return covered;
