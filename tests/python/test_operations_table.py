@@ -112,7 +112,7 @@ def test_each_has_kernel_test_function_in_c_and_benchmark():
         assert re.search(rf"\b{re.split('[ ,.]', name)[0]}\b", text), f"{name}: test_{test}.py does not mention it"
         for function in functions.split(", "):
             assert re.search(rf"\bsmelt_{function}\(", headers), f"{name}: no header declares smelt_{function}"
-        assert f'{{"{job}",' in jobs, f"{name}: smelt bench ops has no job {job}"
+        assert f'X("{job}",' in jobs, f"{name}: smelt bench ops has no job {job}"
 
 
 if __name__ == "__main__" and "--write" in sys.argv:
