@@ -8,6 +8,7 @@
  * arithmetic. */
 #include "compiler/pass.h"
 
+#include <math.h>
 #include <string.h>
 
 static LLVMTypeRef bfloat_type(struct unit *unit) {
@@ -20,13 +21,18 @@ static bool is_bfloat(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMBFloatTypeKind;
 }
 
-/* bfloat is the upper half of a float. */
-static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
-    LLVMBuilderRef b = unit->builder;
-    LLVMValueRef bits = LLVMBuildBitCast(b, value, LLVMInt16TypeInContext(unit->context), "");
-    LLVMValueRef high =
-        LLVMBuildShl(b, LLVMBuildZExt(b, bits, type_i32(unit), ""), constant_i32(unit, 16), "");
-    return LLVMBuildBitCast(b, high, float_type(unit), "");
+/* The integer of 32 bits whose upper half upper_half() took; NULL: the value is another's. */
+static LLVMValueRef taken_from(LLVMValueRef value) {
+    static const LLVMOpcode steps[] = {LLVMBitCast, LLVMTrunc, LLVMLShr};
+    LLVMValueRef by = NULL;
+    for (int i = 0; i < 3; i++) {
+        if (!LLVMIsAInstruction(value) || LLVMGetInstructionOpcode(value) != steps[i]) return NULL;
+        if (steps[i] == LLVMLShr) by = LLVMGetOperand(value, 1);
+        value = LLVMGetOperand(value, 0);
+    }
+    bool whole = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind &&
+                 LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 32;
+    return whole && LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) == 16 ? value : NULL;
 }
 
 static LLVMValueRef upper_half(struct unit *unit, LLVMValueRef bits) {
@@ -61,9 +67,21 @@ static enum lower_half of_constant(LLVMValueRef value) {
 
 /* Of integers that are taken as floats: what widen() makes. */
 static enum lower_half of_bits(LLVMValueRef bits) {
-    if (!LLVMIsAInstruction(bits) || LLVMGetInstructionOpcode(bits) != LLVMShl) return ANY_LOWER_HALF;
+    if (!LLVMIsAInstruction(bits)) return ANY_LOWER_HALF;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(bits);
+    if (opcode != LLVMShl && opcode != LLVMAnd) return ANY_LOWER_HALF;
     LLVMValueRef by = LLVMGetOperand(bits, 1);
-    return LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) == 16 ? NO_LOWER_HALF : ANY_LOWER_HALF;
+    uint64_t number = opcode == LLVMShl ? 16 : 0xffff0000;
+    return LLVMIsAConstantInt(by) && LLVMConstIntGetZExtValue(by) == number ? NO_LOWER_HALF : ANY_LOWER_HALF;
+}
+
+/* A constant by which a product is exact or infinite: a power of two, at least 1. */
+static bool is_exact_factor(LLVMValueRef value) {
+    LLVMBool loses;
+    int exponent;
+    if (!LLVMIsAConstantFP(value)) return false;
+    double size = fabs(LLVMConstRealGetDouble(value, &loses));
+    return size >= 1 && isfinite(size) && frexp(size, &exponent) == 0.5;
 }
 
 /* The least that is known of the operands first … */
@@ -106,9 +124,14 @@ static enum lower_half lower_half_of(LLVMValueRef value, int depth) {
         return of_operands(value, 0, 1, depth);
     case LLVMSelect:
         return of_operands(value, 1, 2, depth);
-    case LLVMFAdd:
-    case LLVMFSub:
     case LLVMFMul:
+        for (unsigned i = 0; i < 2; i++)
+            if (is_exact_factor(LLVMGetOperand(value, i))) return of_operands(value, 1 - i, 1, depth);
+        return of_operands(value, 0, 2, depth) ? CLEAN_NAN : ANY_LOWER_HALF;
+    case LLVMFAdd:
+        if (LLVMGetOperand(value, 0) == LLVMGetOperand(value, 1)) return of_operands(value, 0, 1, depth);
+        return of_operands(value, 0, 2, depth) ? CLEAN_NAN : ANY_LOWER_HALF;
+    case LLVMFSub:
     case LLVMFDiv:
         return of_operands(value, 0, 2, depth) ? CLEAN_NAN : ANY_LOWER_HALF;
     case LLVMSIToFP:
@@ -119,6 +142,22 @@ static enum lower_half lower_half_of(LLVMValueRef value, int depth) {
     default:
         return ANY_LOWER_HALF;
     }
+}
+
+/* bfloat is the upper half of a float. One that was computed stays in its 32 bits. */
+static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef whole = taken_from(value);
+    if (whole && LLVMIsAInstruction(whole) && LLVMGetInstructionOpcode(whole) == LLVMBitCast &&
+        lower_half_of(LLVMGetOperand(whole, 0), 0) == NO_LOWER_HALF)
+        return LLVMGetOperand(whole, 0);
+    if (whole)
+        return LLVMBuildBitCast(b, LLVMBuildAnd(b, whole, constant_i32(unit, 0xffff0000), ""),
+                                float_type(unit), "");
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, LLVMInt16TypeInContext(unit->context), "");
+    LLVMValueRef high =
+        LLVMBuildShl(b, LLVMBuildZExt(b, bits, type_i32(unit), ""), constant_i32(unit, 16), "");
+    return LLVMBuildBitCast(b, high, float_type(unit), "");
 }
 
 /* Rounds to nearest even: adds half a unit, minus one if the kept part is even. A NaN stays a NaN: quiet, or
@@ -220,6 +259,13 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         if (!result) return NULL;
         return narrow(
             unit, LLVMBuildBinOp(b, opcode, operand_as_float(unit, i, 0), operand_as_float(unit, i, 1), ""));
+    case LLVMSelect:
+        if (!result || (!taken_from(LLVMGetOperand(i, 1)) && !taken_from(LLVMGetOperand(i, 2)))) return NULL;
+        return upper_half(
+            unit, LLVMBuildBitCast(b,
+                                   LLVMBuildSelect(b, LLVMGetOperand(i, 0), operand_as_float(unit, i, 1),
+                                                   operand_as_float(unit, i, 2), ""),
+                                   type_i32(unit), ""));
     case LLVMFNeg: {
         if (!result) return NULL;
         LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
