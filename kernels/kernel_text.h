@@ -38,6 +38,7 @@ extern const char kernel_text_hadamard[];
 extern const char kernel_text_norm[];
 extern const char kernel_text_rope[];
 extern const char kernel_text_sample[];
+extern const char kernel_text_radix[];
 extern const char kernel_text_scan[];
 extern const char kernel_text_softmax[];
 extern const char kernel_text_sort[];

@@ -1,10 +1,10 @@
-/* Sorting along an axis: on GPUs and cpu-scalar by the kernels of kernels/sorting. On a CPU a network of
- * exchanges is no match for a radix sort, whose scattered stores vectors do not help: it is plain code, for
- * 64-bit elements too. Equal elements keep their order; NaN comes last. */
+/* Sorting along an axis: on GPUs and cpu-scalar by the kernels of kernels/sorting, long rows by sort_radix.c.
+ * On a CPU by a radix sort in plain code, whose scattered stores vectors do not help; for 64-bit elements,
+ * too. Equal elements keep their order; NaN comes last. */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
-#include "ops/routine_input.h"
+#include "ops/sort_radix.h"
 
 #include <limits.h>
 #include <math.h>
@@ -83,6 +83,7 @@ static smelt_status sort_rows(const struct call *call, const struct routine_rows
     if (rows->rows > UINT32_MAX || rows->columns > INT32_MAX / 2)
         return fail(SMELT_ERROR_LIMIT, "%s: %lld rows of %lld elements; expected at most 2^32 rows of 2^30",
                     call->name, (long long)rows->rows, (long long)rows->columns);
+    if (sort_by_digits(rows)) return sort_radix(call, rows, gives_indices(call), out);
     struct sort_size size = {(uint32_t)rows->rows, (uint32_t)rows->columns, power_of_two(rows->columns), 0,
                              1};
     uint32_t block = size.padded < MOST_BLOCK ? size.padded : MOST_BLOCK;
@@ -108,22 +109,6 @@ struct entry {
 #define FEW_BITS 8   /* for short rows, which would spend their time on counts */
 #define FEW_ELEMENTS 4096
 #define FEWEST_ELEMENTS 24 /* fewer are inserted one by one */
-
-/* The bits of infinity; 0 for integers. */
-static uint64_t infinity_of(smelt_dtype dtype) {
-    switch (dtype) {
-    case SMELT_FLOAT16:
-        return 0x7c00;
-    case SMELT_BFLOAT16:
-        return 0x7f80;
-    case SMELT_FLOAT32:
-        return 0x7f800000;
-    case SMELT_FLOAT64:
-        return UINT64_C(0x7ff) << 52;
-    default:
-        return 0;
-    }
-}
 
 /* Unsigned numbers that compare as values: of floats the bits, those of negative ones complemented; NaN is
  * above all, and the zeros are equal. */
@@ -158,7 +143,7 @@ static uint64_t load_bits(const char *at, int64_t bytes) {
 static void read_entries(const smelt_array *array, int64_t first, int64_t count, uint64_t turn,
                          struct entry *entries) {
     int64_t bytes = (int64_t)smelt_dtype_bytes(array->dtype);
-    uint64_t sign = UINT64_C(1) << (8 * bytes - 1), infinity = infinity_of(array->dtype);
+    uint64_t sign = UINT64_C(1) << (8 * bytes - 1), infinity = sort_infinity(array->dtype);
     uint64_t flip = dtype_is_signed(array->dtype) ? sign : 0;
     const char *from = array->data + first * bytes;
     for (int64_t i = 0; i < count; i++)
