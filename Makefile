@@ -6,8 +6,8 @@ PRESET ?= release
 .PHONY: all abi analyze quick check-torch compile torch mlx-packages demo check check-long check-gpu deb wheel docs packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
-all: compile
-	@cmake --build $(BUILD) --target venv -- --quiet
+all: configure
+	@cmake --build $(BUILD) --target all venv
 
 compile: configure
 	@cmake --build $(BUILD)

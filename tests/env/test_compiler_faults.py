@@ -10,7 +10,7 @@ import time
 from support import (COUNT, EXP_BODY, FULL, HAS_CC1, SMELT, expect, expect_equal, expect_exp, expect_values, installed_with_script,
                      installed_without_cc1, run_tests)
 
-KILLS = 60 if FULL else 20
+KILLS = 60 if FULL else 10
 KILLED = ("smelt: clang crashed on the source: signal 9 (Killed)",
           "smelt: kernel 'probe': LLVM cannot generate code for it: it crashed (signal 9)")
 EXP = [__import__("math").exp(i) for i in range(COUNT)]

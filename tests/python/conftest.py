@@ -16,11 +16,15 @@ def is_in_part(item, of):
 
 
 def pytest_collection_modifyitems(config, items):
-    """`engine` is both of the CPU's. In `make check`, an eighth of the tests have the scalar one, as quick code is its code
-    (below)."""
+    """What `make check` leaves to make check-long. Of `engine` and `device`, which are both of the CPU's, the scalar one, except
+    in an eighth of the tests, as quick code is its code (below); and every second combination of two and more parameters, so
+    that each value of each is tested."""
     def is_left_out(item):
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        return not FULL and parameters.get("engine") == "cpu-scalar" and not is_in_part(item, 8)
+        if FULL or not hasattr(item, "callspec"):
+            return False
+        engines = [item.callspec.params[name] for name in ("engine", "device") if name in item.callspec.params]
+        others = [index for name, index in item.callspec.indices.items() if name not in ("engine", "device")]
+        return ("cpu-scalar" in engines and not is_in_part(item, 8)) or (len(others) > 1 and sum(others) % 2 == 1)
 
     config.hook.pytest_deselected(items=[item for item in items if is_left_out(item)])
     items[:] = [item for item in items if not is_left_out(item)]
