@@ -20,6 +20,15 @@ COUNT = 16
 FULL = "SMELT_TEST_FULL" in os.environ
 
 
+def link_or_copy(path, other):
+    try:
+        os.link(path, other)
+    except FileNotFoundError:
+        raise
+    except OSError:  # two file systems, or one without links
+        shutil.copy2(path, other)
+
+
 class Scratch:
     """A folder of the test's own with a cache folder and an output folder in it. With `prelude` the cache has the
     precompiled preludes that other tests left in the build's, so that this one need not wait for its own."""
@@ -33,11 +42,12 @@ class Scratch:
             self.take_preludes(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "test-cache"))
 
     def take_preludes(self, folder):
+        """By links, where one file system has both: copies of hundreds of megabytes would take longer than most tests."""
         os.mkdir(self.cache, 0o700)
         for name in os.listdir(folder) if os.path.isdir(folder) else []:
             if name.endswith(".pch"):
                 try:
-                    shutil.copy2(os.path.join(folder, name), self.cache)
+                    link_or_copy(os.path.join(folder, name), os.path.join(self.cache, name))
                 except FileNotFoundError:
                     pass  # another process has just removed it
 
