@@ -7,6 +7,7 @@ static const struct {
     [BUDGET_INLINED] = {150000, "instructions after inlining"},
     [BUDGET_CERTAIN] = {37500, "instructions of a thread, not optimised"},
     [BUDGET_UNROLLED] = {60000, "instructions after unrolling"},
+    [BUDGET_COPIES] = {96000, "instructions after unrolling times registers per value"},
     [BUDGET_THREAD] = {48000, "instructions of a thread times registers per value"},
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
     [BUDGET_GANG] = {50000, "instructions of vector code"},
@@ -14,7 +15,7 @@ static const struct {
     [BUDGET_GPU_CERTAIN] = {60000, "instructions of a thread, not optimised"},
 };
 
-bool budget_fits(enum budget budget, uint64_t size) {
+static bool budget_fits(enum budget budget, uint64_t size) {
     return size <= budgets[budget].limit;
 }
 
@@ -36,6 +37,23 @@ static uint64_t registers_per_value(struct unit *unit) {
 smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions) {
     return budget_check(unit, unit->target->calls_runtime ? BUDGET_CERTAIN : BUDGET_GPU_CERTAIN,
                         instructions);
+}
+
+/* Code whose functions were optimised first shrinks by less than half. */
+static enum budget budget_of_unrolled(struct unit *unit, uint64_t *size) {
+    if (!unit->simplified || !unit->unrolls || !unit->target->may_refuse) return BUDGET_UNROLLED;
+    *size *= registers_per_value(unit);
+    return BUDGET_COPIES;
+}
+
+bool budget_fits_unrolled(struct unit *unit, uint64_t instructions) {
+    enum budget budget = budget_of_unrolled(unit, &instructions);
+    return budget_fits(budget, instructions);
+}
+
+smelt_status budget_check_unrolled(struct unit *unit, uint64_t instructions) {
+    enum budget budget = budget_of_unrolled(unit, &instructions);
+    return budget_check(unit, budget, instructions);
 }
 
 smelt_status budget_check_thread(struct unit *unit) {

@@ -19,13 +19,14 @@
 #include "compiler/pass.h"
 
 enum budget {
-    BUDGET_INLINED,    /* instructions of the kernel with all its functions inlined */
-    BUDGET_CERTAIN,    /* … once its functions are optimised, times the registers of a simdgroup's value */
-    BUDGET_UNROLLED,   /* … with its loops unrolled on request, before they are optimised */
-    BUDGET_THREAD,     /* instructions of a thread, times the registers of a simdgroup's value */
-    BUDGET_BLOCKS,     /* blocks of a thread, times the same */
-    BUDGET_GANG,       /* instructions of a gang */
-    BUDGET_GPU,        /* instructions of a GPU's thread, whose loops the source asks to unroll */
+    BUDGET_INLINED,  /* instructions of the kernel with all its functions inlined */
+    BUDGET_CERTAIN,  /* … once its functions are optimised, times the registers of a simdgroup's value */
+    BUDGET_UNROLLED, /* … with its loops unrolled on request, before they are optimised */
+    BUDGET_COPIES, /* the same of functions that are optimised, times the registers of a simdgroup's value */
+    BUDGET_THREAD, /* instructions of a thread, times the registers of a simdgroup's value */
+    BUDGET_BLOCKS, /* blocks of a thread, times the same */
+    BUDGET_GANG,   /* instructions of a gang */
+    BUDGET_GPU,    /* instructions of a GPU's thread, whose loops the source asks to unroll */
     BUDGET_GPU_CERTAIN /* … with everything inlined, once its functions are optimised */
 };
 
@@ -34,14 +35,16 @@ enum budget {
 #define LONG_BLOCK 6000                   /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000                    /* … into pieces of about so many */
 
-bool budget_fits(enum budget budget, uint64_t size);
-
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
 smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size);
 
 /* Of a thread before it is optimised, with everything inlined: whether it is certainly too large. */
 smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions);
+
+/* … with its loops unrolled on request. */
+bool budget_fits_unrolled(struct unit *unit, uint64_t instructions);
+smelt_status budget_check_unrolled(struct unit *unit, uint64_t instructions);
 
 /* Of the entry, instructions and blocks: before any vector code is written, as that does not grow in
  * proportion. */

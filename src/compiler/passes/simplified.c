@@ -97,6 +97,7 @@ smelt_status pass_simplified(struct unit *unit) {
     smelt_status status = callees_find(unit, &callees);
     uint64_t spared = status == SMELT_OK ? saved(&callees) : 0;
     if (spared >= WORTH_SAVING) {
+        unit->simplified = true;
         status = simplify(unit, &callees);
         arena_free(&callees.arena);
         callees = (struct callees){0};

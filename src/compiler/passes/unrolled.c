@@ -129,18 +129,20 @@ static struct size bound(struct unit *unit, const struct flow *flow, int loop, s
     bool requested = is_requested(unit, flow, &flow->loops[loop], true);
     uint64_t most = requested ? MOST_ON_REQUEST : MOST_BY_ITSELF;
     if (rounds == MOST_ON_REQUEST) return (struct size){size.known, larger(size.all, most)};
-    return size.known * rounds > most ? size : times(size, rounds); /* LLVM does not unroll longer ones */
+    if (size.known * rounds <= most) return times(size, rounds);
+    /* LLVM unrolls longer ones on request only, and then not whole. */
+    return requested ? (struct size){larger(size.known, most), larger(size.all, most)} : size;
 }
 
 /* Loops whose rounds are not known are unrolled on request, too: to eight rounds at once, unless that is too
- * long, next to the loop of the rounds that remain. */
+ * long, next to the loop of the rounds that remain. Of known rounds that are too long together, some are. */
 #define ROUNDS_AT_ONCE 8
 
 static struct size repeat(struct unit *unit, const struct flow *flow, int loop, struct size size) {
-    uint64_t rounds = ROUNDS_AT_ONCE;
+    uint64_t known = count_rounds(flow, loop), rounds = known < ROUNDS_AT_ONCE ? known : ROUNDS_AT_ONCE;
     if (!is_requested(unit, flow, &flow->loops[loop], false)) return size;
     while (rounds > 1 && size.all * rounds > MOST_ON_REQUEST) rounds /= 2;
-    return rounds > 1 ? times(size, rounds + 1) : size;
+    return rounds > 1 ? times(size, rounds + (known == MOST_ON_REQUEST)) : size;
 }
 
 /* The instructions of the function, where each loop has the size that `grown` gives for its own. */
@@ -187,9 +189,9 @@ smelt_status pass_unrolled(struct unit *unit) {
     uint64_t size;
     if (unit->form != FORM_BEST || !unit->target->calls_runtime) return SMELT_OK;
     TRY(add_loops(unit, bound, &size));
-    if (budget_fits(BUDGET_UNROLLED, size)) return SMELT_OK;
+    if (budget_fits_unrolled(unit, size)) return SMELT_OK;
     TRY(measure(unit, &size));
-    return budget_check(unit, BUDGET_UNROLLED, size);
+    return budget_check_unrolled(unit, size);
 }
 
 bool unrolled_ends(struct unit *unit, LLVMValueRef function) {
