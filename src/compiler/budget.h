@@ -7,7 +7,8 @@
  * too, the SIMD engine refuses the kernel, and the scalar engine runs it. The scalar engine has no budget
  * that ends in an error: it keeps large functions as calls, and large code is generated without optimisation.
  *
- * On GPUs a thread's code has one budget, and past it the plain form.
+ * On GPUs a thread's code has one budget, and past it the plain form, and then long functions on integers
+ * stay functions.
  *
  * What is too large once it is optimised, or only as vector code, is not optimised again: if the plain form
  * would have the same code of a thread, or is exceeded too, the next form is made of that code.

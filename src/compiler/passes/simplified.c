@@ -4,8 +4,8 @@
  *
  * If that saves much, the size of the kernel with everything inlined is known better than before. If it
  * exceeds the budget of a thread by half, whatever the optimiser does, the SIMD engine refuses the kernel
- * here, a GPU's thread gets the plain form, and in scalar code the functions stay functions, if all their
- * loops have a known number of rounds: the stop flag is polled in the entry only.
+ * here, and a GPU's thread gets the plain form. In scalar code, and in a GPU's plain form, the functions stay
+ * functions, if all their loops have a known number of rounds: the stop flag is polled in the entry only.
  *
  * Requires: declare.c, guard.c, leave.c. Maintains: what the code does; kernels with less to save are left as
  * they are. */
@@ -79,16 +79,37 @@ static smelt_status simplify(struct unit *unit, const struct callees *callees) {
     return status;
 }
 
-/* Whether the thread is certainly too large for vector code, or for a GPU with its loops unrolled. */
+/* On GPUs a call costs more: registers are saved, and the callee's arguments are copied. The passes that
+ * lower floats to a GPU's instructions see the entry only. */
+#define LONG_ON_GPUS 150
+
+static bool has_floats(LLVMValueRef function) {
+    FOR_EACH_BLOCK(block, function)
+    FOR_EACH_INSTRUCTION(i, block) {
+        LLVMTypeRef type = LLVMTypeOf(i);
+        if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
+        LLVMTypeKind kind = LLVMGetTypeKind(type);
+        if (kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind || kind == LLVMFloatTypeKind ||
+            kind == LLVMDoubleTypeKind || LLVMIsAFCmpInst(i))
+            return true;
+    }
+    return false;
+}
+
+static bool may_stay(struct unit *unit, const struct callee *c) {
+    bool gpu = !unit->target->calls_runtime;
+    if (!c->plain || c->instructions <= (gpu ? LONG_ON_GPUS : FEW_INSTRUCTIONS)) return false;
+    return unrolled_ends(unit, c->function) && !(gpu && has_floats(c->function));
+}
+
+/* Whether the thread is certainly too large for vector code, or for a GPU. */
 static smelt_status choose(struct unit *unit, const struct callees *callees) {
-    if (!unit->target->calls_runtime && !unit->unrolls) return SMELT_OK;
     smelt_status status = budget_check_inlined(unit, callees->first->instructions);
-    if (!unit->target->calls_runtime) return status;
-    if (status == SMELT_OK || unit->target->may_refuse) return status;
+    bool again = unit->target->calls_runtime ? unit->target->may_refuse : unit->unrolls;
+    if (status == SMELT_OK || again) return status;
     unit->smaller = unit->refused = false;
     for (struct callee *c = callees->first->next; c; c = c->next)
-        if (c->plain && c->instructions > FEW_INSTRUCTIONS && unrolled_ends(unit, c->function))
-            callees_keep(unit, c->function);
+        if (may_stay(unit, c)) callees_keep(unit, c->function);
     return SMELT_OK;
 }
 

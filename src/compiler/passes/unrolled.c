@@ -23,6 +23,23 @@ struct counter {
     uint64_t start, step;
 };
 
+static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c);
+
+/* A constant, or where an outer loop's counter begins, and a constant: for (j = i + 1; j < 16; j++). Loops
+ * mostly count up, so that no later round of the outer loop has more rounds of the inner one. */
+static bool find_start(const struct flow *flow, int loop, LLVMValueRef value, uint64_t *start) {
+    struct counter outer;
+    uint64_t more = 0;
+    if (is_constant_integer(value, start)) return true;
+    if (LLVMIsABinaryOperator(value) && LLVMGetInstructionOpcode(value) == LLVMAdd &&
+        is_constant_integer(LLVMGetOperand(value, 1), &more))
+        value = LLVMGetOperand(value, 0);
+    for (loop = flow->loops[loop].parent; loop >= 0; loop = flow->loops[loop].parent)
+        if (LLVMIsAPHINode(value) && find_counter(flow, loop, value, &outer)) break;
+    *start = loop >= 0 ? outer.start + more : 0;
+    return loop >= 0;
+}
+
 static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
     LLVMValueRef add = LLVMIsAPHINode(value) ? NULL : value;
     c->phi = add ? LLVMGetOperand(add, 0) : value;
@@ -33,35 +50,62 @@ static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, 
     unsigned inside = flow_block_within(flow, flow_index(flow, LLVMGetIncomingBlock(c->phi, 1)), loop);
     LLVMValueRef start = LLVMGetIncomingValue(c->phi, !inside);
     c->next = LLVMGetIncomingValue(c->phi, inside);
-    if (LLVMGetIntTypeWidth(LLVMTypeOf(c->phi)) > 64 || !LLVMIsAConstantInt(start) ||
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(c->phi)) > 64 || !find_start(flow, loop, start, &c->start) ||
         (add && add != c->next) || !LLVMIsAInstruction(c->next) ||
         LLVMGetInstructionOpcode(c->next) != LLVMAdd || LLVMGetOperand(c->next, 0) != c->phi ||
         !LLVMIsAConstantInt(LLVMGetOperand(c->next, 1)))
         return false;
-    c->start = LLVMConstIntGetZExtValue(start);
     c->step = LLVMConstIntGetZExtValue(LLVMGetOperand(c->next, 1));
     return true;
 }
 
-/* The rounds until a block's branch leaves the loop, or MOST_ON_REQUEST if that is not found. */
+/* The rounds until the condition is not `stays`, or MOST_ON_REQUEST if that is not found. */
+static uint64_t count_while(const struct flow *flow, int loop, LLVMValueRef condition, bool stays, int depth);
+
+/* Of two conditions that both hold in the rounds that stay: x & y, or neither of x | y. */
+static uint64_t count_both(const struct flow *flow, int loop, LLVMValueRef condition, bool stays, int depth) {
+    bool selects = LLVMIsASelectInst(condition);
+    LLVMValueRef x = LLVMGetOperand(condition, 0), y = LLVMGetOperand(condition, selects && !stays ? 2 : 1),
+                 other = selects ? LLVMGetOperand(condition, stays ? 2 : 1) : NULL;
+    LLVMOpcode joins = stays ? LLVMAnd : LLVMOr;
+    uint64_t constant = stays;
+    if (selects && (!is_constant_integer(other, &constant) || (constant & 1) == stays))
+        return MOST_ON_REQUEST;
+    if (!selects && LLVMGetInstructionOpcode(condition) != joins) return MOST_ON_REQUEST;
+    uint64_t a = count_while(flow, loop, x, stays, depth + 1),
+             b = count_while(flow, loop, y, stays, depth + 1);
+    return a < b ? a : b;
+}
+
+#define DEEPEST_CONDITION 4
+
+static uint64_t count_while(const struct flow *flow, int loop, LLVMValueRef condition, bool stays,
+                            int depth) {
+    struct counter c;
+    if (!LLVMIsAInstruction(condition) || depth > DEEPEST_CONDITION) return MOST_ON_REQUEST;
+    if (LLVMIsASelectInst(condition) || LLVMIsABinaryOperator(condition))
+        return count_both(flow, loop, condition, stays, depth);
+    if (!LLVMIsAICmpInst(condition) || !LLVMIsAInstruction(LLVMGetOperand(condition, 0)) ||
+        !LLVMIsAConstantInt(LLVMGetOperand(condition, 1)) ||
+        !find_counter(flow, loop, LLVMGetOperand(condition, 0), &c))
+        return MOST_ON_REQUEST;
+    uint64_t rounds = 1, limit = LLVMConstIntGetZExtValue(LLVMGetOperand(condition, 1));
+    uint64_t value = LLVMGetOperand(condition, 0) == c.phi ? c.start : c.start + c.step;
+    LLVMTypeRef type = LLVMTypeOf(c.phi);
+    for (uint64_t holds; rounds < MOST_ON_REQUEST; rounds++, value += c.step)
+        if (!fold_integers(condition, fold_cut(type, value), limit, &holds) || (bool)holds != stays) break;
+    return rounds;
+}
+
+/* The rounds until a block's branch leaves the loop, or MOST_ON_REQUEST. */
 static uint64_t count_until_exit(const struct flow *flow, int loop, int block) {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[block].block);
     if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end)) return MOST_ON_REQUEST;
     bool stays[2];
     for (unsigned i = 0; i < 2; i++)
         stays[i] = flow_block_within(flow, flow_index(flow, LLVMGetSuccessor(end, i)), loop);
-    LLVMValueRef compare = LLVMGetCondition(end);
-    struct counter c;
-    if (stays[0] == stays[1] || !LLVMIsAICmpInst(compare) ||
-        !LLVMIsAInstruction(LLVMGetOperand(compare, 0)) || !LLVMIsAConstantInt(LLVMGetOperand(compare, 1)) ||
-        !find_counter(flow, loop, LLVMGetOperand(compare, 0), &c))
-        return MOST_ON_REQUEST;
-    uint64_t rounds = 1, limit = LLVMConstIntGetZExtValue(LLVMGetOperand(compare, 1));
-    uint64_t value = LLVMGetOperand(compare, 0) == c.phi ? c.start : c.start + c.step;
-    LLVMTypeRef type = LLVMTypeOf(c.phi);
-    for (uint64_t holds; rounds < MOST_ON_REQUEST; rounds++, value += c.step)
-        if (!fold_integers(compare, fold_cut(type, value), limit, &holds) || (bool)holds != stays[0]) break;
-    return rounds;
+    return stays[0] == stays[1] ? MOST_ON_REQUEST
+                                : count_while(flow, loop, LLVMGetCondition(end), stays[0], 0);
 }
 
 static uint64_t count_rounds(const struct flow *flow, int loop) {
