@@ -133,6 +133,32 @@ kernel void gathered_rows(device const uint *index [[buffer(0)]], device const f
     for (uint c = t; c < w; c += 64) o[r * w + c] = a[index[c]] + 1;
 }
 
+// As many rounds for each thread; those behind the row's end do nothing.
+kernel void guarded_rows(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *o [[buffer(2)]],
+                         constant uint &w [[buffer(3)]], uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
+    const uint rounds = (w + 63) / 64;
+    for (uint i = 0; i < rounds; i++) {
+        const uint c = t + i * 64;
+        if (c < w) o[r * w + c] = a[r * w + c] * b[c] + 1;
+    }
+}
+
+// Four neighbours, each behind a guard of its own; their sum, and the last one's place.
+kernel void guarded_elements(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], device int *last [[buffer(2)]], constant uint &w [[buffer(3)]],
+                             uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    int sum = 5, place = -1;
+    for (uint c = t * 4; c < w; c += n * 4)
+        for (uint k = 0; k < 4; k++)
+            if (c + k < w) {
+                const int x = a[r * w + c + k];
+                o[r * w + c + k] = x * 3 + sum;
+                sum += x;
+                place = c + k;
+            }
+    last[(r * n + t) * 2] = sum;
+    last[(r * n + t) * 2 + 1] = place;
+}
+
 // A round reads what the one before it wrote.
 kernel void chained(device int *a [[buffer(0)]], constant uint &w [[buffer(1)]], uint r [[threadgroup_position_in_grid]],
                     uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {

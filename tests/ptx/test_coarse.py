@@ -8,6 +8,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from coarse import PLAIN, Input, Output, check, part, three  # noqa: E402
 
 FOUR_LOADS = r"(ld\.global(?:(?!st\.global)[\s\S])*){4}"
+EIGHT_LOADS = FOUR_LOADS.replace("4", "8")
 APART4 = ("a block apart", 4, "x")
 NEAR4, NEAR8, NEAR2 = ("neighbours", 4, "x"), ("neighbours", 8, "x"), ("neighbours", 2, "x")
 
@@ -58,6 +59,8 @@ check("in_place", (517,), (256,), [first], expected={0: struct.pack("<517f", *(v
 # Rounds of loops: fewer than run together, as many, more; groups at the edge are full here, for loops step by their size.
 for w in part((1, 5, 191, 192, 256, 257, 700)):
     check("scaled_rows", (128,), (64,), [Input("float32", 2 * w), Output("float32", 2 * w), w], PLAIN, loads=FOUR_LOADS)
+    check("guarded_rows", (128,), (64,), [Input("float32", 2 * w), Input("float32", w), Output("float32", 2 * w), w], PLAIN, loads=EIGHT_LOADS)
+    check("guarded_elements", (128,), (64,), [Input("int32", 2 * w), Output("int32", 2 * w), Output("int32", 256), w], PLAIN, loads=FOUR_LOADS)
 for w in part((60, 256, 333)):
     check("running", (128,), (64,), [Input("int32", 2 * w), Input("int32", w), Output("int32", 2 * w), Output("int32", 128), w], PLAIN)
     check("gathered_rows", (128,), (64,), [Input("uint32", w, w - 1), Input("float32", w), Output("float32", 2 * w), w], PLAIN, loads=FOUR_LOADS)

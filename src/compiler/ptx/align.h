@@ -11,4 +11,12 @@ void wide_store(struct unit *unit, LLVMValueRef vector, LLVMValueRef address, LL
 /* Whether there is an instruction for vectors of this type. */
 bool wide_access_exists(struct unit *unit, LLVMTypeRef type);
 
+/* … a load from device memory that runs only if `condition`, an i1, holds; any value is returned otherwise.
+ * Such an instruction exists for aligned loads of numbers and of vectors. */
+bool wide_load_if_exists(struct unit *unit, LLVMValueRef load);
+LLVMValueRef wide_load_if(struct unit *unit, LLVMValueRef load, LLVMValueRef condition);
+/* … the same for a call that wide_load has built. */
+bool wide_is_load(LLVMValueRef call);
+LLVMValueRef wide_load_also_if(struct unit *unit, LLVMValueRef call, LLVMValueRef condition);
+
 #endif

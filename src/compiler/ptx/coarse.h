@@ -78,6 +78,8 @@ struct coarse_item *coarse_item_of(struct coarsening *c, LLVMValueRef value);
 smelt_status coarse_take_apart(struct coarsening *c);
 /* … whether an instruction has no effect, and reads no memory. */
 bool coarse_is_pure(struct unit *unit, LLVMValueRef instruction);
+/* A load or store that is neither volatile nor atomic. */
+bool coarse_is_plain_access(LLVMValueRef instruction);
 
 /* Threads of the kernel per thread of the hardware. */
 uint32_t coarse_threads(const struct coarse_form *form);

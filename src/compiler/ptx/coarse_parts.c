@@ -80,7 +80,7 @@ bool coarse_is_pure(struct unit *unit, LLVMValueRef instruction) {
     }
 }
 
-static bool is_plain_access(LLVMValueRef i) {
+bool coarse_is_plain_access(LLVMValueRef i) {
     return (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) && !LLVMGetVolatile(i) &&
            LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic;
 }
@@ -109,7 +109,7 @@ static const char *obstacle(struct unit *unit, LLVMValueRef i) {
         return "threads use atomics";
     if (LLVMIsAAllocaInst(i)) return "threads have private arrays in memory";
     if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i))
-        return is_plain_access(i) ? NULL : "threads access memory that is atomic or volatile";
+        return coarse_is_plain_access(i) ? NULL : "threads access memory that is atomic or volatile";
     if (LLVMIsAPHINode(i) || LLVMIsATerminatorInst(i) || is_mark(i) || coarse_is_pure(unit, i)) return NULL;
     return LLVMIsACallInst(i) ? obstacle_of_call(i) : "threads execute an instruction of another kind";
 }
@@ -150,7 +150,7 @@ static bool is_simple(struct coarsening *c, LLVMValueRef value, bool positions, 
     if (!item) return true;
     if (depth == 0) return false;
     bool load = LLVMIsALoadInst(value);
-    if (load ? !is_plain_access(value) : !coarse_is_pure(c->unit, value)) return false;
+    if (load ? !coarse_is_plain_access(value) : !coarse_is_pure(c->unit, value)) return false;
     enum intrinsic intrinsic = intrinsic_of(value);
     bool sizes = intrinsic == INTRINSIC_GRID_THREADS || intrinsic == INTRINSIC_GRID_GROUPS ||
                  intrinsic == INTRINSIC_DISPATCH_THREADGROUP_SIZE;

@@ -31,6 +31,10 @@ smelt_status pass_ptx_division(struct unit *unit);
  * is left, no debug information either. */
 smelt_status pass_ptx_retarget(struct unit *unit);
 
+/* guards.c — chains of guarded accesses get a form for the case that all guards hold: everything is loaded
+ * first. */
+smelt_status pass_ptx_guards(struct unit *unit);
+
 /* strides.c — a second version of the code for strides that are multiples. */
 smelt_status pass_ptx_strides(struct unit *unit);
 
@@ -83,6 +87,8 @@ smelt_status pass_ptx_align(struct unit *unit);
 /* words.c — neighbouring narrow loads that are not known to be aligned become loads of the words around them.
  */
 smelt_status pass_ptx_words(struct unit *unit);
+/* ahead.c — loads ahead of their use under a condition become predicated. */
+smelt_status pass_ptx_ahead(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */

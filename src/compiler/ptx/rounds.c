@@ -1,46 +1,54 @@
-/* Loops of one block that store: several rounds at once, their loads before their stores, so that more loads
- * are in flight. NVIDIA's assembler does so itself where a loop does not store; it does not know that what is
- * stored to is not loaded from.
+/* Loops that store: several rounds at once, their loads before their stores, so that more loads are in
+ * flight. NVIDIA's assembler does so itself where a loop does not store; it does not know that what is stored
+ * to is not loaded from.
  *
- * Before the loop stands a test of whether that many rounds follow. It computes the rounds' conditions as the
- * loop would; if one of them ends the loop, the rest runs round by round.
+ * A loop is one block, or a chain of blocks that may be skipped, as kernels write it whose rows may end
+ * within a round: `for (i = 0; i < rounds; i++) if (i * threads + t < length) …`.
+ *
+ * Before the loop stands a test of whether that many rounds follow, and skip nothing. It computes the rounds'
+ * conditions as the loop would; if one of them fails, the rest runs round by round.
  *
  * Requires: the retargeted module, without operations of simdgroups. Maintains: what the code does, and the
  * order of a thread's accesses except for loads that move before stores to memory apart from theirs. */
 #include "compiler/flow.h"
 #include "compiler/ptx/coarse.h"
+#include "compiler/ptx/guarded.h"
 #include "compiler/ptx/ptx.h"
 
 #define ROUNDS 4
+#define MOST_ROUNDS 8         /* of a load each, behind guards: neighbours may become one access */
 #define MOST_LOADS 2          /* of a round */
+#define MOST_LOADS_ALONE 8    /* of a round that no other joins */
 #define MOST_INSTRUCTIONS 128 /* of a round */
 
 struct round_item {
     LLVMValueRef value;
     bool ahead; /* computed from what is known before the round's loads' values are used, or a load */
-    LLVMValueRef copies[ROUNDS];
+    LLVMValueRef copies[MOST_ROUNDS];
 };
 
 struct rounds {
     struct unit *unit;
-    LLVMBasicBlockRef body, before, after;
-    unsigned stays; /* the successor of the loop's branch that is the loop */
+    LLVMBasicBlockRef body, last; /* the loop's first and last block */
+    LLVMBasicBlockRef before, after;
+    struct guarded path; /* the blocks after the first one, if nothing is skipped */
+    unsigned stays;      /* the successor of the loop's branch that is the loop */
     LLVMValueRef branch;
     struct round_item items[MOST_INSTRUCTIONS];
     int count, phis, rounds;
 };
 
 static struct round_item *item_of(struct rounds *r, LLVMValueRef value) {
-    if (!LLVMIsAInstruction(value) || LLVMGetInstructionParent(value) != r->body) return NULL;
+    if (!LLVMIsAInstruction(value)) return NULL;
     for (int i = 0; i < r->count; i++)
         if (r->items[i].value == value) return &r->items[i];
     return NULL;
 }
 
-static LLVMValueRef incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
-    return NULL;
+/* A phi's value in the next round, or behind a guard if nothing is skipped. */
+static LLVMValueRef next_value(struct rounds *r, LLVMValueRef phi) {
+    return LLVMGetInstructionParent(phi) == r->body ? guarded_incoming(phi, r->last)
+                                                    : guarded_value(&r->path, phi);
 }
 
 /* ---- Which loops. */
@@ -49,16 +57,12 @@ static LLVMValueRef address_of(LLVMValueRef access) {
     return LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
 }
 
-static bool is_plain_access(LLVMValueRef i) {
-    return (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) && !LLVMGetVolatile(i) &&
-           LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic;
-}
-
 /* The constant by which a counter grows in a round; 0: none is known. */
 static int64_t step_of_counter(struct rounds *r, LLVMValueRef value) {
     struct round_item *item = item_of(r, value);
     if (!item || !LLVMIsAPHINode(value)) return 0;
-    LLVMValueRef next = incoming(value, r->body);
+    if (LLVMGetInstructionParent(value) != r->body) return 0;
+    LLVMValueRef next = next_value(r, value);
     if (!item_of(r, next) || LLVMGetInstructionOpcode(next) != LLVMAdd) return 0;
     if (LLVMGetOperand(next, 0) != value || !LLVMIsAConstantInt(LLVMGetOperand(next, 1))) return 0;
     return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
@@ -112,7 +116,7 @@ static bool load_moves(struct rounds *r, int place) {
 static bool is_ahead(struct rounds *r, int i) {
     LLVMValueRef value = r->items[i].value;
     if (LLVMIsAPHINode(value)) {
-        const struct round_item *next = item_of(r, incoming(value, r->body));
+        const struct round_item *next = item_of(r, next_value(r, value));
         return !next || next->ahead;
     }
     if (LLVMIsALoadInst(value) ? !load_moves(r, i) : !coarse_is_pure(r->unit, value)) return false;
@@ -135,19 +139,45 @@ static void find_ahead(struct rounds *r) {
     }
 }
 
-/* Whether a condition needs no load: the test before the rounds must not load what a later round would. */
+/* Whether a condition needs a load, or what only a guard allows: the test before the rounds must not load
+ * what a later round would. */
 static bool needs_load(struct rounds *r, LLVMValueRef value, int depth) {
     const struct round_item *item = item_of(r, value);
     if (!item) return false;
     if (!item->ahead || LLVMIsALoadInst(value) || depth == 0) return true;
+    if (guarded_divides(value) && LLVMGetInstructionParent(value) != r->body) return true;
     if (LLVMIsAPHINode(value)) {
-        LLVMValueRef next = incoming(value, r->body);
+        LLVMValueRef next = next_value(r, value);
         return next != value && needs_load(r, next, depth - 1);
     }
     for (int o = 0; o < LLVMGetNumOperands(value); o++) {
         LLVMValueRef operand = LLVMGetOperand(value, (unsigned)o);
-        if (LLVMIsAPHINode(operand) && incoming(operand, r->body) == value) continue; /* a counter */
+        if (item_of(r, operand) && LLVMIsAPHINode(operand) && next_value(r, operand) == value)
+            continue; /* a counter */
         if (needs_load(r, operand, depth - 1)) return true;
+    }
+    return false;
+}
+
+static bool collect_block(struct rounds *r, LLVMBasicBlockRef block, bool *stores) {
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (LLVMIsATerminatorInst(i)) break;
+        if (r->count == MOST_INSTRUCTIONS) return false;
+        bool known = LLVMIsAPHINode(i) || coarse_is_plain_access(i) || coarse_is_pure(r->unit, i);
+        if (!known) return false;
+        *stores |= LLVMIsAStoreInst(i) != NULL;
+        r->phis += block == r->body && LLVMIsAPHINode(i);
+        r->items[r->count++] = (struct round_item){.value = i};
+    }
+    return true;
+}
+
+static bool stores_to_device(struct rounds *r) {
+    for (int i = 0; i < r->count; i++) {
+        LLVMValueRef value = r->items[i].value;
+        if (LLVMIsAStoreInst(value) &&
+            LLVMGetPointerAddressSpace(LLVMTypeOf(address_of(value))) != PTX_SHARED)
+            return true;
     }
     return false;
 }
@@ -156,29 +186,37 @@ static bool collect(struct rounds *r) {
     bool stores = false;
     int loads = 0;
     r->count = r->phis = 0;
-    FOR_EACH_INSTRUCTION(i, r->body) {
-        if (LLVMIsATerminatorInst(i)) break;
-        if (r->count == MOST_INSTRUCTIONS) return false;
-        bool known = LLVMIsAPHINode(i) || is_plain_access(i) || coarse_is_pure(r->unit, i);
-        if (!known) return false;
-        stores |= LLVMIsAStoreInst(i) != NULL;
-        r->phis += LLVMIsAPHINode(i) != NULL;
-        r->items[r->count++] = (struct round_item){.value = i};
-    }
+    if (!collect_block(r, r->body, &stores)) return false;
+    for (int i = 0; i < r->path.size.blocks; i++)
+        if (!collect_block(r, r->path.blocks[i], &stores)) return false;
     if (!stores) return false;
     find_ahead(r);
     for (int i = 0; i < r->count; i++) loads += LLVMIsALoadInst(r->items[i].value) && r->items[i].ahead;
-    r->rounds = loads && loads <= MOST_LOADS ? ROUNDS : 0;
     /* With three loads in a round, more rounds were slower (layer norm on an H100: 257 us, not 244). */
-    return r->rounds > 1 && !needs_load(r, LLVMGetCondition(r->branch), 8);
+    bool alone = r->path.size.joins > 1 && loads <= MOST_LOADS_ALONE;
+    r->rounds = !loads ? 0 : loads <= MOST_LOADS ? ROUNDS : alone;
+    if (loads == 1 && r->path.size.joins == 1) r->rounds = MOST_ROUNDS;
+    /* The assembler does it itself for one condition, if threadgroup memory alone is stored to. */
+    if (r->path.size.joins && r->path.size.conditions == r->path.size.joins && !stores_to_device(r))
+        return false;
+    for (int i = 0; i < r->path.size.conditions; i++)
+        if (needs_load(r, LLVMGetCondition(r->path.conditions[i].branch), 8)) return false;
+    return r->rounds && !needs_load(r, LLVMGetCondition(r->branch), 8);
 }
 
-/* A loop of one block that gains by it. */
+/* A loop of one block, or of guards, that gains by it. */
 static bool is_wanted(struct rounds *r, const struct flow *flow, int loop) {
     const struct flow_loop *l = &flow->loops[loop];
-    if (l->latch_count != 1 || l->latches[0] != l->header) return false;
+    if (l->latch_count != 1) return false;
     r->body = flow->blocks[l->header].block;
-    r->branch = LLVMGetBasicBlockTerminator(r->body);
+    r->last = flow->blocks[l->latches[0]].block;
+    r->path.size = (struct guarded_size){0};
+    r->path.flow = flow;
+    for (LLVMBasicBlockRef block = r->body; block != r->last;) {
+        block = guarded_follow(&r->path, block);
+        if (!block || !guarded_add(&r->path, block)) return false;
+    }
+    r->branch = LLVMGetBasicBlockTerminator(r->last);
     if (!LLVMIsABranchInst(r->branch) || !LLVMIsConditional(r->branch)) return false;
     r->stays = LLVMGetSuccessor(r->branch, 0) == r->body ? 0 : 1;
     r->after = LLVMGetSuccessor(r->branch, 1 - r->stays);
@@ -190,7 +228,7 @@ static bool stands_alone(struct rounds *r, const struct flow *flow, int loop) {
     int header = flow->loops[loop].header;
     const struct flow_block *block = &flow->blocks[header];
     if (block->predecessor_count != 2) return false;
-    int before = block->predecessors[block->predecessors[0] == header];
+    int before = block->predecessors[flow->blocks[block->predecessors[0]].block == r->last];
     r->before = flow->blocks[before].block;
     return flow->blocks[flow_index(flow, r->after)].predecessor_count == 1 &&
            LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(r->before)) == 1;
@@ -213,8 +251,10 @@ static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value) {
     struct round_item *item = item_of(r, value);
     if (!item) return value;
     if (item->copies[round]) return item->copies[round];
-    if (LLVMIsAPHINode(value)) /* of round 0, the phis of the test are there */
-        return item->copies[round] = value_in(r, round - 1, incoming(value, r->body));
+    if (LLVMIsAPHINode(value)) { /* of round 0, the phis of the test are there */
+        int of = LLVMGetInstructionParent(value) == r->body ? round - 1 : round;
+        return item->copies[round] = value_in(r, of, next_value(r, value));
+    }
     return copy_in(r, round, item);
 }
 
@@ -231,13 +271,21 @@ static LLVMBasicBlockRef build_test(struct rounds *r) {
     return test;
 }
 
-static LLVMValueRef all_follow(struct rounds *r) {
+static LLVMValueRef and_condition(struct rounds *r, LLVMValueRef all, int round, LLVMValueRef branch,
+                                  unsigned successor) {
     LLVMBuilderRef b = r->unit->builder;
+    LLVMValueRef one = value_in(r, round, LLVMGetCondition(branch));
+    if (successor == 1) one = LLVMBuildNot(b, one, "");
+    /* Not `and`: past a condition that fails, later ones may be poison. */
+    return all ? LLVMBuildSelect(b, all, one, LLVMConstInt(LLVMTypeOf(one), 0, false), "") : one;
+}
+
+static LLVMValueRef all_follow(struct rounds *r) {
     LLVMValueRef all = NULL;
-    for (int round = 0; round < r->rounds - 1; round++) {
-        LLVMValueRef one = value_in(r, round, LLVMGetCondition(r->branch));
-        if (r->stays == 1) one = LLVMBuildNot(b, one, "");
-        all = all ? LLVMBuildAnd(b, all, one, "") : one;
+    for (int round = 0; round < r->rounds; round++) {
+        for (int i = 0; i < r->path.size.conditions; i++)
+            all = and_condition(r, all, round, r->path.conditions[i].branch, r->path.conditions[i].taken);
+        if (round < r->rounds - 1) all = and_condition(r, all, round, r->branch, r->stays);
     }
     return all;
 }
@@ -261,14 +309,14 @@ static void unroll(struct rounds *r) {
     LLVMBuildCondBr(b, last, r->stays == 0 ? test : r->after, r->stays == 0 ? r->after : test);
     for (int i = 0; i < r->phis; i++) {
         LLVMValueRef phi = r->items[i].value, now = r->items[i].copies[0];
-        LLVMValueRef values[2] = {incoming(phi, r->before),
-                                  value_in(r, r->rounds - 1, incoming(phi, r->body))};
+        LLVMValueRef values[2] = {guarded_incoming(phi, r->before),
+                                  value_in(r, r->rounds - 1, guarded_incoming(phi, r->last))};
         LLVMBasicBlockRef from[2] = {r->before, together};
         LLVMAddIncoming(now, values, from, 2);
     }
     FOR_EACH_INSTRUCTION(phi, r->after) {
         if (!LLVMIsAPHINode(phi)) break;
-        LLVMValueRef value = value_in(r, r->rounds - 1, incoming(phi, r->body));
+        LLVMValueRef value = value_in(r, r->rounds - 1, guarded_incoming(phi, r->last));
         LLVMAddIncoming(phi, &value, &together, 1);
     }
     /* The loop as it was begins where the test ends. */
@@ -277,8 +325,8 @@ static void unroll(struct rounds *r) {
         LLVMValueRef phi = r->items[i].value;
         LLVMPositionBuilderBefore(b, phi);
         LLVMValueRef now = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
-        LLVMValueRef values[2] = {r->items[i].copies[0], incoming(phi, r->body)};
-        LLVMBasicBlockRef from[2] = {test, r->body};
+        LLVMValueRef values[2] = {r->items[i].copies[0], guarded_incoming(phi, r->last)};
+        LLVMBasicBlockRef from[2] = {test, r->last};
         LLVMAddIncoming(now, values, from, 2);
         LLVMReplaceAllUsesWith(phi, now);
         LLVMInstructionEraseFromParent(phi);
@@ -298,7 +346,7 @@ static smelt_status each_loop(struct unit *unit, bool change, bool *any) {
         r->unit = unit;
         if (!is_wanted(r, &flow, loop)) continue;
         *any = true;
-        /* Loops of one block do not touch each other. */
+        /* Such loops contain no others. */
         if (change && stands_alone(r, &flow, loop)) unroll(r);
     }
     arena_free(&arena);

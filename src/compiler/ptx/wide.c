@@ -19,7 +19,7 @@ struct form {
 };
 
 struct writer {
-    char text[1024];
+    char text[2048];
     size_t length;
 };
 
@@ -34,10 +34,12 @@ static void put(struct writer *w, const char *format, ...) {
 }
 
 static struct form form_of(struct unit *unit, LLVMTypeRef type) {
-    LLVMTypeRef element = LLVMGetElementType(type);
-    unsigned size = (unsigned)LLVMABISizeOfType(unit->layout, element), count = LLVMGetVectorSize(type);
+    bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    LLVMTypeRef element = vector ? LLVMGetElementType(type) : type;
+    unsigned size = (unsigned)LLVMABISizeOfType(unit->layout, element),
+             count = vector ? LLVMGetVectorSize(type) : 1;
     struct form form = {.part = element, .bytes = size, .element = size, .parts = count};
-    if (size < 4) {
+    if (size < 4 && size * count > 1) {
         form.bytes = size * count < 4 ? 2 : 4;
         form.parts = size * count / form.bytes;
         form.part = LLVMIntTypeInContext(unit->context, 8 * form.bytes);
@@ -145,25 +147,36 @@ static LLVMValueRef join_pair(struct unit *unit, LLVMValueRef pair, LLVMTypeRef 
     return LLVMBuildOr(b, bytes[0], LLVMBuildShl(b, bytes[1], LLVMConstInt(word, 8, false), ""), "");
 }
 
-LLVMValueRef wide_load(struct unit *unit, LLVMTypeRef type, LLVMValueRef address, LLVMValueRef aligned) {
-    LLVMBuilderRef b = unit->builder;
-    struct form form = form_of(unit, type);
-    struct writer text = {.length = 0}, constraints = {.length = 0};
+static LLVMTypeRef result_type(struct unit *unit, const struct form *form) {
     LLVMTypeRef members[MOST_PARTS];
-    for (unsigned i = 0; i < form.parts; i++) members[i] = form.part;
-    LLVMTypeRef result =
-        form.parts > 1 ? LLVMStructTypeInContext(unit->context, members, form.parts, false) : form.part;
-    put_access(&text, &form, true, space_of(address));
-    put_constraints(&constraints, &form, true, address);
-    LLVMValueRef arguments[2] = {as_number(unit, address), aligned};
-    LLVMValueRef call = build_assembly(unit, text.text, constraints.text, result, arguments, 2, true);
-    if (form.bytes == 2) return split_pair(unit, call, type);
-    if (form.parts == 1) return LLVMBuildBitCast(b, call, type, "");
-    LLVMValueRef vector = LLVMGetPoison(parts_type(&form));
-    for (unsigned i = 0; i < form.parts; i++)
+    if (form->parts == 1) return form->part;
+    for (unsigned i = 0; i < form->parts; i++) members[i] = form->part;
+    return LLVMStructTypeInContext(unit->context, members, form->parts, false);
+}
+
+/* The value that the registers of a load contain. */
+static LLVMValueRef loaded_value(struct unit *unit, const struct form *form, LLVMValueRef call,
+                                 LLVMTypeRef type) {
+    LLVMBuilderRef b = unit->builder;
+    if (LLVMTypeOf(call) == type) return call;
+    if (form->bytes == 2 && form->element == 1) return split_pair(unit, call, type);
+    if (form->parts == 1) return LLVMBuildBitCast(b, call, type, "");
+    LLVMValueRef vector = LLVMGetPoison(parts_type(form));
+    for (unsigned i = 0; i < form->parts; i++)
         vector = LLVMBuildInsertElement(b, vector, LLVMBuildExtractValue(b, call, i, ""),
                                         constant_i32(unit, i), "");
     return LLVMBuildBitCast(b, vector, type, "");
+}
+
+LLVMValueRef wide_load(struct unit *unit, LLVMTypeRef type, LLVMValueRef address, LLVMValueRef aligned) {
+    struct form form = form_of(unit, type);
+    struct writer text = {.length = 0}, constraints = {.length = 0};
+    put_access(&text, &form, true, space_of(address));
+    put_constraints(&constraints, &form, true, address);
+    LLVMValueRef arguments[2] = {as_number(unit, address), aligned};
+    LLVMValueRef call =
+        build_assembly(unit, text.text, constraints.text, result_type(unit, &form), arguments, 2, true);
+    return loaded_value(unit, &form, call, type);
 }
 
 void wide_store(struct unit *unit, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef aligned) {
@@ -180,4 +193,81 @@ void wide_store(struct unit *unit, LLVMValueRef vector, LLVMValueRef address, LL
     put_access(&text, &form, false, space_of(address));
     put_constraints(&constraints, &form, false, address);
     (void)build_assembly(unit, text.text, constraints.text, NULL, arguments, form.parts + 2, true);
+}
+
+/* ---- Loads under a condition. */
+
+static bool is_number(LLVMTypeRef type) {
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    unsigned width = kind == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
+    return width == 16 || width == 32 || width == 64 || kind == LLVMHalfTypeKind ||
+           kind == LLVMBFloatTypeKind || kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
+}
+
+bool wide_load_if_exists(struct unit *unit, LLVMValueRef load) {
+    LLVMTypeRef type = LLVMTypeOf(load);
+    bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    return LLVMGetAlignment(load) >= LLVMABISizeOfType(unit->layout, type) &&
+           (vector ? wide_access_exists(unit, type) : is_number(type));
+}
+
+LLVMValueRef wide_load_if(struct unit *unit, LLVMValueRef load, LLVMValueRef condition) {
+    LLVMTypeRef type = LLVMTypeOf(load);
+    LLVMValueRef address = LLVMGetOperand(load, 0);
+    struct form form = form_of(unit, type);
+    struct writer text = {.length = 0}, constraints = {.length = 0};
+    put_whole(&text, &form, true, space_of(address), 0, form.parts, form.parts + 1);
+    put_constraints(&constraints, &form, true, address);
+    LLVMValueRef arguments[2] = {as_number(unit, address), condition};
+    LLVMValueRef call =
+        build_assembly(unit, text.text, constraints.text, result_type(unit, &form), arguments, 2, true);
+    return loaded_value(unit, &form, call, type);
+}
+
+/* How many registers a call of wide_load's text has; 0: it is none. */
+static unsigned parts_of_call(LLVMValueRef call) {
+    LLVMValueRef code = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    size_t length = 0, more = 0;
+    if (!code || !LLVMIsAInlineAsm(code)) return 0;
+    const char *text = LLVMGetInlineAsmAsmString(code, &length);
+    const char *constraints = LLVMGetInlineAsmConstraintString(code, &more);
+    if (length < 2 || strncmp(text, "{ ", 2) != 0 || !strstr(text, " ld.global") || strstr(text, " st"))
+        return 0;
+    unsigned parts = 0;
+    for (; more > 2 && strncmp(constraints, "=&", 2) == 0; parts++, constraints += 4, more -= 4) {
+    }
+    return strcmp(constraints, "l,b,~{memory}") == 0 ? parts : 0;
+}
+
+bool wide_is_load(LLVMValueRef call) {
+    return parts_of_call(call) != 0;
+}
+
+LLVMValueRef wide_load_also_if(struct unit *unit, LLVMValueRef call, LLVMValueRef condition) {
+    unsigned parts = parts_of_call(call);
+    size_t length = 0, more = 0;
+    LLVMValueRef code = LLVMGetCalledValue(call);
+    const char *text = LLVMGetInlineAsmAsmString(code, &length);
+    const char *constraints = LLVMGetInlineAsmConstraintString(code, &more);
+    char yes[8], no[8];
+    int yes_length = snprintf(yes, sizeof yes, "@$%u ", parts + 1),
+        no_length = snprintf(no, sizeof no, "@!$%u ", parts + 1);
+    struct writer now = {.length = 0}, joined = {.length = 0};
+    put(&now,
+        "{ .reg .pred whole, single; and.pred whole, $%u, $%u; not.pred single, $%u; and.pred single, "
+        "single, $%u; ",
+        parts + 1, parts + 2, parts + 1, parts + 2);
+    for (const char *at = text + 2; *at;) {
+        bool is_yes = strncmp(at, yes, (size_t)yes_length) == 0,
+             is_no = strncmp(at, no, (size_t)no_length) == 0;
+        if (is_yes || is_no) {
+            put(&now, "%s", is_yes ? "@whole " : "@single ");
+            at += is_yes ? yes_length : no_length;
+        } else {
+            put(&now, "%c", *at++);
+        }
+    }
+    put(&joined, "%.*s,b,~{memory}", (int)(more - strlen(",~{memory}")), constraints);
+    LLVMValueRef arguments[3] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), condition};
+    return build_assembly(unit, now.text, joined.text, LLVMTypeOf(call), arguments, 3, true);
 }
