@@ -122,3 +122,7 @@ bool uniform_splits_threads(const struct flow *flow, LLVMValueRef terminator) {
     return !is_uniform_at(flow, decided_by(terminator), LLVMGetInstructionParent(terminator), NULL,
                           MOST_DEPTH);
 }
+
+bool uniform_is(const struct flow *flow, LLVMValueRef value) {
+    return is_uniform(flow, value, NULL, MOST_DEPTH);
+}

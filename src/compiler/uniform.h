@@ -8,4 +8,7 @@
 /* May some threads take one way at the terminator, while others take another? */
 bool uniform_splits_threads(const struct flow *flow, LLVMValueRef terminator);
 
+/* Whether all threads that compute the value in the same iteration get the same one. */
+bool uniform_is(const struct flow *flow, LLVMValueRef value);
+
 #endif

@@ -8,6 +8,7 @@
  *
  * Requires: the analysis, matrices found (matrix_find.c). Establishes: value.neighbours. */
 #include "compiler/simd/neighbours.h"
+#include "compiler/bounds/bounds.h"
 #include "compiler/simd/lanes.h"
 #include "compiler/simd/matrix.h"
 
@@ -26,7 +27,7 @@ struct term {
     LLVMOpcode widened; /* how it gets its 64 bits: LLVMZExt, LLVMSExt, or 0: it has them */
 };
 
-struct place {
+struct spot {
     LLVMValueRef base;
     struct term terms[MOST_TERMS]; /* in the order of their addresses */
     int count;
@@ -100,9 +101,9 @@ static bool sum_of_index(struct simd *s, LLVMValueRef index, struct sum *sum) {
 }
 
 /* One step of an address: its constants, and at most one index that is none. */
-static bool add_step(struct simd *s, LLVMValueRef gep, struct place *place) {
+static bool add_step(struct simd *s, LLVMValueRef gep, struct spot *place) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
-    struct place sum = *place;
+    struct spot sum = *place;
     for (int o = 1; o < LLVMGetNumOperands(gep); o++) {
         LLVMValueRef index = LLVMGetOperand(gep, (unsigned)o);
         if (o > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
@@ -133,13 +134,13 @@ static bool add_step(struct simd *s, LLVMValueRef gep, struct place *place) {
     return true;
 }
 
-static struct place place_of(struct simd *s, LLVMValueRef address) {
-    struct place place = {.base = address};
+static struct spot spot_of(struct simd *s, LLVMValueRef address) {
+    struct spot place = {.base = address};
     while (LLVMIsAGetElementPtrInst(place.base) && add_step(s, place.base, &place)) continue;
     return place;
 }
 
-static bool same_place(const struct place *a, const struct place *b) {
+static bool same_spot(const struct spot *a, const struct spot *b) {
     if (a->base != b->base || a->count != b->count || (a->count && a->scale != b->scale)) return false;
     for (int i = 0; i < a->count; i++)
         if (a->terms[i].value != b->terms[i].value || a->terms[i].widened != b->terms[i].widened)
@@ -148,9 +149,9 @@ static bool same_place(const struct place *a, const struct place *b) {
 }
 
 bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes) {
-    struct place a = place_of(s, from), b = place_of(s, to);
+    struct spot a = spot_of(s, from), b = spot_of(s, to);
     *bytes = b.bytes - a.bytes;
-    return same_place(&a, &b);
+    return same_spot(&a, &b);
 }
 
 /* ---- Accesses. */
@@ -159,7 +160,7 @@ bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int
 
 struct access {
     LLVMValueRef instruction;
-    struct place place;
+    struct spot place;
     bool used;
 };
 
@@ -211,6 +212,13 @@ static bool has_member(const struct neighbours *group, LLVMValueRef i) {
     return false;
 }
 
+/* Whether loads may pass the call: those whose own tests it is not one of, if it tests an access. */
+static bool loads_may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef load) {
+    if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
+    struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS)), own = spot_of(s, address_of(load));
+    return !same_spot(&tested, &own);
+}
+
 #define LONGEST_WAY 2000
 
 /* Nothing between the first and the last sees that they are done together. */
@@ -220,9 +228,8 @@ static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRe
     for (LLVMValueRef i = first; i != last; i = LLVMGetNextInstruction(i)) {
         if (!i || ++steps > LONGEST_WAY) return false;
         if (has_member(group, i)) continue;
-        if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i) ||
-            (LLVMIsACallInst(i) && !is_harmless_call(i)))
-            return false;
+        if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i)) return false;
+        if (LLVMIsACallInst(i) && !(loads ? loads_may_pass(s, i, first) : is_harmless_call(i))) return false;
         if (!LLVMIsALoadInst(i) && !LLVMIsAStoreInst(i)) continue;
         if (LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return false;
         if ((!loads || LLVMIsAStoreInst(i)) && may_touch(s, i, space_of(first))) return false;
@@ -331,14 +338,14 @@ static void find_in_block(struct simd *s, LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(i, block) {
         if (count == MOST_ACCESSES) return;
         if (is_candidate(s, i))
-            accesses[count++] = (struct access){.instruction = i, .place = place_of(s, address_of(i))};
+            accesses[count++] = (struct access){.instruction = i, .place = spot_of(s, address_of(i))};
     }
     for (int n = 0; n < count; n++) {
         int found = 0;
         for (int m = n; m < count; m++) {
             LLVMValueRef a = accesses[n].instruction, b = accesses[m].instruction;
             if (accesses[m].used || is_load(a) != is_load(b) || type_of(a) != type_of(b) ||
-                space_of(a) != space_of(b) || !same_place(&accesses[n].place, &accesses[m].place))
+                space_of(a) != space_of(b) || !same_spot(&accesses[n].place, &accesses[m].place))
                 continue;
             accesses[m].used = true;
             same[found++] = &accesses[m];
@@ -368,6 +375,28 @@ static LLVMValueRef address_at(struct simd *s, LLVMValueRef base, int64_t bytes)
     return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
 }
 
+/* A vector's bytes of nothing, to load from for lanes that are off. */
+static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVMTypeRef pointer) {
+    static const char name[] = "nothing";
+    LLVMTypeRef i8 = LLVMInt8TypeInContext(s->unit->context);
+    LLVMValueRef global = LLVMGetNamedGlobal(s->unit->module, name);
+    if (!global) {
+        LLVMTypeRef type = LLVMArrayType2(i8, 16);
+        global = LLVMAddGlobal(s->unit->module, type, name);
+        LLVMSetInitializer(global, LLVMConstNull(type));
+        LLVMSetGlobalConstant(global, true);
+        LLVMSetLinkage(global, LLVMPrivateLinkage);
+        LLVMSetAlignment(global, 16);
+    }
+    LLVMValueRef back = LLVMConstInt(type_i64(s->unit), (uint64_t)-group->bytes, false);
+    return LLVMConstAddrSpaceCast(LLVMConstGEP2(i8, global, &back, 1), pointer);
+}
+
+/* Whether the lanes' addresses are a vector of their own. */
+static bool has_own_addresses(struct simd *s, LLVMValueRef address) {
+    return s->chunk_lanes > 1 && !piece_is(s, address) && shape_of(s, address) < 0;
+}
+
 /* The addresses of the first element in each lane of the chunk. */
 static void lane_addresses(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *lanes) {
     LLVMValueRef address = address_of(group->place);
@@ -380,6 +409,11 @@ static void lane_addresses(struct simd *s, const struct neighbours *group, int c
     LLVMValueRef base = piece_is(s, address) ? piece_first_lane(s, address, chunk)
                         : shape >= 0         ? scalar_of(s, address)
                                              : chunk_of(s, address, chunk);
+    LLVMValueRef mask = mask_chunk(s, chunk);
+    if (mask) {
+        LLVMTypeRef pointer = LLVMGetElementType(LLVMTypeOf(base));
+        base = LLVMBuildSelect(s->unit->builder, mask, base, chunk_splat(s, nothing(s, group, pointer)), "");
+    }
     for (int lane = 0; lane < s->chunk_lanes; lane++) {
         if (shape >= 0) {
             int64_t offset = shape_offsets(s, shape)[chunk * s->chunk_lanes + lane];
@@ -549,7 +583,8 @@ static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
 
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {
     struct neighbours *group = value_of(s, access)->neighbours;
-    if (mask_chunk(s, chunk)) return false;
+    bool masked = mask_chunk(s, chunk) != NULL;
+    if (masked && !(group && is_load(access) && has_own_addresses(s, address_of(group->place)))) return false;
     if (s->chunk_lanes == 1) return simd_goes_together(s) && emit_side_by_side(s, access, chunk);
     if (group && access == group->place) emit_group(s, group, chunk);
     return group != NULL;
