@@ -3,15 +3,17 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from coarse import PLAIN, Input, Output, check  # noqa: E402
+from coarse import PLAIN, Input, Output, check, part, shown  # noqa: E402
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guards.metal")
 FOUR_LOADS = r"(ld\.global(?:(?!st\.shared|bra)[\s\S])*){4}"
 
-for rows, columns, depth in ((16, 16, 16), (13, 21, 11), (8, 9, 24), (1, 1, 1)):
+for rows, columns, depth in part(((16, 16, 16), (8, 9, 24), (13, 21, 11), (1, 1, 1))):
     groups = -(-rows // 8) * -(-columns // 8)
     check("tiles", (32 * groups,), (32,), [Input("float32", rows * depth, 9), Input("float32", depth * columns, 9), Output("float32", rows * columns),
                                          rows, columns, depth], PLAIN, loads=FOUR_LOADS, source=SOURCE)
-for n in (0, 5, 31, 40, 64, 80):
+for n in part((40, 0, 64, 5, 31, 80)):
     check("between", (32,), (32,), [Input("int32", 80), Input("int32", 80), Output("int32", 64), n], PLAIN, source=SOURCE)
+why = shown("seen", SOURCE, "tiles", "--why", "--target", "sm_90a", "--grid", "32", "--threadgroup", "32")
+assert "4 guarded loads are begun together if all guards hold\n" in why, why
 print("guarded loads: right")

@@ -27,7 +27,8 @@ struct ahead {
     LLVMValueRef condition;
     bool holds;
     LLVMValueRef values[MOST_INSTRUCTIONS]; /* of the body */
-    bool loaded[MOST_INSTRUCTIONS];         /* it is a load, or follows from one */
+    int loads;
+    bool loaded[MOST_INSTRUCTIONS]; /* it is a load, or follows from one */
     int count;
 };
 
@@ -68,8 +69,7 @@ static bool find_shape(struct ahead *a, int place) {
 }
 
 static bool collect(struct ahead *a) {
-    int loads = 0;
-    a->count = 0;
+    a->count = a->loads = 0;
     FOR_EACH_INSTRUCTION(i, a->body) {
         if (LLVMIsATerminatorInst(i)) break;
         bool load = is_taken_load(a, i);
@@ -79,11 +79,11 @@ static bool collect(struct ahead *a) {
             loaded |= follows_from_load(a, LLVMGetOperand(i, (unsigned)o));
         /* An address that is loaded first may not be accessed. */
         if (load && follows_from_load(a, LLVMGetOperand(i, 0))) return false;
-        loads += load;
+        a->loads += load;
         a->values[a->count] = i;
         a->loaded[a->count++] = loaded;
     }
-    return loads && loads <= MOST_LOADS;
+    return a->loads && a->loads <= MOST_LOADS;
 }
 
 /* Whether a block runs only if the condition is as it was for the loads. */
@@ -188,6 +188,8 @@ smelt_status pass_ptx_ahead(struct unit *unit) {
         if (!is_wanted(a, place)) continue;
         move_loads(a);
         changed = true;
+        status = ptx_note(unit, "%d load%s ahead of the arithmetic stay there", a->loads,
+                          a->loads == 1 ? "" : "s");
     }
     arena_free(&arena);
     /* Blocks that are empty now. */

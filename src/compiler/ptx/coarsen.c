@@ -196,27 +196,17 @@ static int count_wide(const struct coarsening *c, bool loads) {
 static smelt_status report(struct coarsening *c) {
     static const char *const axes[] = {"x", "y", "z"};
     const struct coarse_form *form = &c->form;
-    struct text text = {0};
-    if (c->unit->result->text) text_addf(&text, "%s", c->unit->result->text); /* of strides.c */
-    free(c->unit->result->text);
-    if (!form->threads) {
-        text_addf(&text, "each thread does its own work: %s\n", c->because);
-    } else {
-        text_addf(&text,
-                  "a thread of the hardware does the work of %u threads, %s in %s; blocks are %u x %u x %u\n",
-                  coarse_threads(form), form->neighbours ? "neighbours" : "a block apart",
-                  axes[form->dimension], form->block[0], form->block[1], form->block[2]);
-        if (form->rounds > 1)
-            text_addf(&text, "it does %u neighbours at once, in %u rounds\n", form->threads, form->rounds);
-        int loads = count_wide(c, true), stores = count_wide(c, false);
-        if (form->neighbours)
-            text_addf(&text, "one access for neighbours: %d load%s, %d store%s\n", loads,
-                      loads == 1 ? "" : "s", stores, stores == 1 ? "" : "s");
-    }
-    c->unit->result->text = text.failed ? NULL : strdup(text_string(&text));
-    text_free(&text);
-    return c->unit->result->text ? SMELT_OK
-                                 : unit_fail(c->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a report");
+    int loads = count_wide(c, true), stores = count_wide(c, false);
+    if (!form->threads) return ptx_note(c->unit, "each thread does its own work: %s", c->because);
+    TRY(ptx_note(c->unit,
+                 "a thread of the hardware does the work of %u threads, %s in %s; blocks are %u x %u x %u",
+                 coarse_threads(form), form->neighbours ? "neighbours" : "a block apart",
+                 axes[form->dimension], form->block[0], form->block[1], form->block[2]));
+    if (form->rounds > 1)
+        TRY(ptx_note(c->unit, "it does %u neighbours at once, in %u rounds", form->threads, form->rounds));
+    if (!form->neighbours) return SMELT_OK;
+    return ptx_note(c->unit, "one access for neighbours: %d load%s, %d store%s", loads, loads == 1 ? "" : "s",
+                    stores, stores == 1 ? "" : "s");
 }
 
 smelt_status pass_ptx_coarsen(struct unit *unit) {

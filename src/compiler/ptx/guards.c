@@ -289,6 +289,8 @@ smelt_status pass_ptx_guards(struct unit *unit) {
             c->unit = unit;
             c->path.flow = &flow;
             more = build_next(c, seen, &seen_count);
+            if (more)
+                status = ptx_note(unit, "%d guarded loads are begun together if all guards hold", c->loads);
         }
         arena_free(&arena);
     }

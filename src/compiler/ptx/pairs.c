@@ -31,7 +31,7 @@ struct pairing {
     struct divergence divergence;
     /* Stores of one block that wait, with nothing between them that they may not pass. */
     struct half_store stores[MOST_STORES];
-    int count;
+    int count, joined; /* `joined`: pairs of stores so far */
     LLVMValueRef lane; /* in the entry block */
     /* The address that later words of its block are computed from: that of the last word which needed a
      * choice between lanes. The first of its two stores, and their distance. */
@@ -187,6 +187,7 @@ static void join_waiting(struct pairing *p) {
                 continue;
             join(p, first, second);
             joined[i] = joined[j] = true;
+            p->joined++;
         }
     }
     p->count = 0;
@@ -223,6 +224,8 @@ smelt_status pass_ptx_pairs(struct unit *unit) {
         }
     }
     divergence_free(&p->divergence);
+    if (status == SMELT_OK && p->joined)
+        status = ptx_note(unit, "pairs of lanes exchange halves and store words: %d times", p->joined);
     free(p);
     return status;
 }

@@ -113,7 +113,9 @@ smelt_status pass_ptx_code(struct unit *unit);
 /* … adds a property of the kernel, by its name among nvvm.annotations. */
 void ptx_annotate(struct unit *unit, const char *what, uint32_t value);
 
-/* build.c — calls inline assembly: `result` NULL for none. */
+/* build.c — with --why, appends a line to what the kernel's author is told. */
+smelt_status ptx_note(struct unit *unit, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* … calls inline assembly: `result` NULL for none. */
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                           LLVMValueRef *arguments, unsigned count, bool effects);
 /* Reads a special register: ptx_register(unit, "tid.x"). */

@@ -347,7 +347,10 @@ static smelt_status each_loop(struct unit *unit, bool change, bool *any) {
         if (!is_wanted(r, &flow, loop)) continue;
         *any = true;
         /* Such loops contain no others. */
-        if (change && stands_alone(r, &flow, loop)) unroll(r);
+        if (!change || !stands_alone(r, &flow, loop)) continue;
+        unroll(r);
+        status = r->rounds > 1 ? ptx_note(unit, "%d rounds of a loop run at once, loads first", r->rounds)
+                               : ptx_note(unit, "a round of a loop loads everything first");
     }
     arena_free(&arena);
     return status;

@@ -381,17 +381,15 @@ static void mask_argument(struct unit *unit, LLVMValueRef load, unsigned zeros) 
 }
 
 static smelt_status report(struct search *s) {
-    struct unit *unit = s->unit;
-    struct text text = {0};
-    if (unit->request->output != COMPILE_WHY) return SMELT_OK;
-    text_addf(&text, "a version of the code for arguments that are multiples of");
+    struct text list = {0};
     for (int i = 0; i < s->all.count; i++)
-        text_addf(&text, "%s%u", i ? ", " : " ", 1u << s->all.arguments[i].zeros);
-    text_addf(&text, ": neighbours are loaded at once\n");
-    unit->result->text = text.failed ? NULL : strdup(text_string(&text));
-    text_free(&text);
-    return unit->result->text ? SMELT_OK
-                              : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a report");
+        text_addf(&list, "%s%u", i ? ", " : "", 1u << s->all.arguments[i].zeros);
+    smelt_status status = ptx_note(
+        s->unit,
+        "a version of the code for arguments that are multiples of %s: neighbours are loaded at once",
+        list.failed ? "" : text_string(&list));
+    text_free(&list);
+    return status;
 }
 
 static smelt_status build(struct search *s) {

@@ -29,7 +29,7 @@ struct words {
     struct unit *unit;
     struct narrow_load loads[MOST_LOADS];
     int count;
-    bool changed;
+    int joined; /* runs */
 };
 
 /* ---- Which loads. */
@@ -173,7 +173,7 @@ static void load_run(struct words *w, const struct run *r, int before) {
         LLVMReplaceAllUsesWith(l->load, LLVMBuildBitCast(b, part, LLVMTypeOf(l->load), ""));
     }
     for (int i = 0; i < r->count; i++) LLVMInstructionEraseFromParent(r->loads[i].load);
-    w->changed = true;
+    w->joined++;
 }
 
 /* ---- Runs among the loads that wait. */
@@ -291,8 +291,11 @@ smelt_status pass_ptx_words(struct unit *unit) {
         FOR_EACH_BLOCK(block, unit->entry) {
             if (status == SMELT_OK) look_at_block(w, block);
         }
-        if (status == SMELT_OK && w->changed)
+        if (status == SMELT_OK && w->joined)
             status = ptx_run_passes(unit, "function(early-cse,instcombine<no-verify-fixpoint>,adce)");
+        if (status == SMELT_OK && w->joined)
+            status = ptx_note(unit, "unaligned neighbours are loaded as the words around them: %d group%s",
+                              w->joined, w->joined == 1 ? "" : "s");
     }
     free(w);
     return status;
