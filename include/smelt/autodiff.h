@@ -35,8 +35,8 @@ SMELT_API smelt_status smelt_tape_watch(smelt_tape *tape, smelt_array *array);
 /* Whether it is watched or depends on a watched array. NULL tape: on any tape that records on this thread. */
 SMELT_API bool smelt_tape_tracks(const smelt_tape *tape, const smelt_array *array);
 
-/* Between the two (calls nest), no tape of the calling thread records: a custom function computes there, and
- * smelt_tape_record describes it afterwards. */
+/* Between the two (calls nest), no open tape of the calling thread records, except for tapes begun between
+ * them: a custom function computes there, and smelt_tape_record describes it afterwards. */
 SMELT_API void smelt_tape_pause(void);
 SMELT_API void smelt_tape_resume(void);
 

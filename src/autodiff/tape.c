@@ -19,6 +19,11 @@ void smelt_tape_resume(void) {
     if (paused) paused--;
 }
 
+/* Tapes that were begun since then do record. */
+static bool is_paused(const smelt_tape *tape) {
+    return tape->pauses < paused;
+}
+
 /* ---- Tracked handles. */
 
 size_t tape_slot(const smelt_tape *tape, const smelt_array *array) {
@@ -56,8 +61,8 @@ static smelt_status track(smelt_tape *tape, smelt_array *array) {
 
 bool smelt_tape_tracks(const smelt_tape *tape, const smelt_array *array) {
     if (tape) return tracks(tape, array);
-    for (tape = paused ? NULL : innermost; tape; tape = tape->below)
-        if (!tape->busy && tracks(tape, array)) return true;
+    for (tape = innermost; tape; tape = tape->below)
+        if (!tape->busy && !is_paused(tape) && tracks(tape, array)) return true;
     return false;
 }
 
@@ -100,14 +105,14 @@ static smelt_status add_node(smelt_tape *tape, const smelt_apply_desc *desc, str
 }
 
 static bool records(const smelt_tape *tape, smelt_array *const *inputs, int count) {
-    for (int i = 0; i < count && !tape->busy; i++)
+    for (int i = 0; i < count && !tape->busy && !is_paused(tape); i++)
         if (tracks(tape, inputs[i])) return true;
     return false;
 }
 
 /* Records on every open tape of the thread that tracks an input. */
 static smelt_status record_operation(const smelt_apply_desc *desc, int count, smelt_array *result) {
-    if (paused || desc->operation == SMELT_OPERATION_STOP_GRADIENT) return SMELT_OK;
+    if (desc->operation == SMELT_OPERATION_STOP_GRADIENT) return SMELT_OK;
     for (struct smelt_tape *tape = innermost; tape; tape = tape->below)
         if (records(tape, desc->inputs, count))
             TRY(add_node(tape, desc, NULL, desc->inputs, count, &result, 1));
@@ -122,6 +127,7 @@ smelt_status smelt_tape_begin(smelt_tape **out) {
     if (!tape) return fail_out_of_memory(sizeof *tape);
     tape->thread = &thread_mark;
     tape->open = true;
+    tape->pauses = paused;
     tape->below = innermost;
     innermost = tape;
     operation_record_with(record_operation);
@@ -198,7 +204,7 @@ static smelt_status record_custom(const smelt_record_desc *desc, struct custom *
                     SMELT_ERROR_INVALID_ARGUMENT,
                     "record of '%s': output %d is the handle of input %d, expected a handle of its own",
                     custom->name, o, i);
-    for (struct smelt_tape *tape = paused ? NULL : innermost; tape; tape = tape->below)
+    for (struct smelt_tape *tape = innermost; tape; tape = tape->below)
         if (records(tape, desc->inputs, desc->input_count))
             TRY(add_node(tape, NULL, custom, desc->inputs, desc->input_count, desc->outputs,
                          desc->output_count));

@@ -24,7 +24,8 @@ struct smelt_tape {
     struct smelt_tape *below; /* of the thread's open tapes */
     const void *thread;       /* an address that is the thread's own */
     bool open;
-    int busy; /* its own products are being computed: it records nothing */
+    int pauses; /* that were in progress when it was begun: only later ones hold for it */
+    int busy;   /* its own products are being computed: it records nothing */
     struct node *nodes;
     int node_count, node_capacity;
     smelt_array **tracked; /* open addressing by handle; NULL is free */

@@ -117,6 +117,16 @@ def test_custom_function():
     assert "vjp" in repr(f)
 
 
+def test_custom_functions_may_differentiate_inside():
+    """What is differentiated there is not recorded by the caller's transformation."""
+    f = smelt.custom_function(lambda x: smelt.grad(lambda y: smelt.sum(smelt.square(y)))(x))
+    f.vjp(lambda primals, cotangents, outputs: 7 * cotangents)
+    x = smelt.array([1.0, -3.0])
+    assert f(x).tolist() == [2, -6]
+    value, gradient = smelt.value_and_grad(lambda x: smelt.sum(f(x)))(x)
+    assert value.item() == -4 and gradient.tolist() == [7, 7]
+
+
 def test_custom_function_of_one_argument_and_several_results():
     @smelt.custom_function
     def both(x):
