@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from smelt._smelt import array, asarray, int32
+from smelt.linalg.nodes import in_graphs
 from smelt.linalg.options import Policy, Precision, Report, call
 from smelt.operations.creation import arange
 from smelt.operations.shapes import tril, triu
@@ -13,6 +14,7 @@ from smelt.operations.types import Array, Stream
 __all__ = ["Report", "cholesky", "lu", "lu_factor", "qr"]
 
 
+@in_graphs
 def cholesky(a: Array, upper: bool = False, stream: Stream = None, *, on_failure: Policy = "error",
              precision: Precision = "native", jitter: float = 0.0, attempts: int = 0, check_symmetric: bool = False,
              report: Report | None = None) -> array:
@@ -27,6 +29,7 @@ def cholesky(a: Array, upper: bool = False, stream: Stream = None, *, on_failure
                 attempts=attempts, symmetric=check_symmetric, report=report)[0]
 
 
+@in_graphs
 def qr(a: Array, mode: Literal["reduced", "complete", "r"] = "reduced", stream: Stream = None, *,
        on_failure: Policy = "error", precision: Precision = "native", tolerance: float = 0.0,
        report: Report | None = None) -> tuple[array, array] | array:
@@ -41,6 +44,7 @@ def qr(a: Array, mode: Literal["reduced", "complete", "r"] = "reduced", stream: 
     return r if mode == "r" else (q, r)
 
 
+@in_graphs
 def lu_factor(a: Array, stream: Stream = None, *, on_failure: Policy = "error", tolerance: float = 0.0,
               report: Report | None = None) -> tuple[array, array]:
     """(lu, pivots): l below the diagonal and u on and above it in one array; row i was exchanged with row pivots[i], in this
@@ -48,6 +52,7 @@ def lu_factor(a: Array, stream: Stream = None, *, on_failure: Policy = "error", 
     return call("lu", a, on_failure=on_failure, tolerance=tolerance, report=report)
 
 
+@in_graphs
 def lu(a: Array, stream: Stream = None, *, on_failure: Policy = "error", tolerance: float = 0.0,
        report: Report | None = None) -> tuple[array, array, array]:
     """(p, l, u): the rows p of l @ u are a, that is (l @ u)[p] = a for one matrix; l is unit lower and u upper trapezoidal."""
