@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from elf import dynamic, elf_files, search_paths
-from support import COMPILER, EXP_BODY, HAS_CC1, SMELT, SONAME, entries, expect, expect_equal, expect_exp, run_tests
+from support import COMPILER, EXP_BODY, FULL, HAS_CC1, SMELT, SONAME, entries, expect, expect_equal, expect_exp, run_tests
 
 BUILD = os.path.dirname(os.path.dirname(SMELT))
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -133,11 +133,10 @@ def test_an_installed_prelude_that_does_not_fit_is_not_used(scratch):
     tree = installed(scratch)
     mlx, metal = (os.path.join(tree, "lib/smelt", name) for name in ("mlx-safe.pch", "metal-safe.pch"))
     kept = shutil.copy(mlx, scratch.out)
-    for what, damage in (("another prelude's image", lambda: shutil.copy(metal, mlx)),
-                         ("a flipped bit", lambda: flip(mlx, 5000)),
-                         ("a cut", lambda: os.truncate(mlx, 1 << 20)),
-                         ("an empty file", lambda: os.truncate(mlx, 0)),
-                         ("no file", lambda: os.unlink(mlx))):
+    damages = [("another prelude's image", lambda: shutil.copy(metal, mlx)), ("an empty file", lambda: os.truncate(mlx, 0)),
+               ("a flipped bit", lambda: flip(mlx, 5000)), ("a cut", lambda: os.truncate(mlx, 1 << 20)),
+               ("no file", lambda: os.unlink(mlx))]
+    for what, damage in damages if FULL else damages[::2]:  # each compiles a prelude
         shutil.copy(kept, mlx)
         damage()
         expect_equal(preludes_compiled(scratch, tree, what), 1, f"the number of preludes compiled after {what}")

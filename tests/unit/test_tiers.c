@@ -337,16 +337,16 @@ static void many_threads_wait(void **state) {
     (void)state;
     NEED_QUICK;
     enum { WAITERS = 8 };
-    smelt_kernel *kernels[3];
-    pthread_t threads[3][WAITERS];
+    smelt_kernel *kernels[2];
+    pthread_t threads[2][WAITERS];
     void *good;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 2; k++) {
         kernels[k] = make_kernel(&LARGE);
         assert_true(runs_quickly(kernels[k]));
     }
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 2; k++)
         for (int i = 0; i < WAITERS; i++) pthread_create(&threads[k][i], NULL, wait_for, kernels[k]);
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 2; k++) {
         for (int i = 0; i < WAITERS; i++) {
             pthread_join(threads[k][i], &good);
             assert_non_null(good);
@@ -488,8 +488,8 @@ static void forked_children_compile_for_themselves(void **state) {
 static void forks_at_any_moment(void **state) {
     (void)state;
     NEED_QUICK;
-    smelt_kernel *kernels[4];
-    for (int k = 0; k < 4; k++) {
+    smelt_kernel *kernels[2];
+    for (int k = 0; k < 2; k++) {
         kernels[k] = make_kernel(&LARGE);
         (void)runs_quickly(kernels[k]);
     }
@@ -497,13 +497,13 @@ static void forks_at_any_moment(void **state) {
         pid_t child = fork();
         if (child == 0) {
             free(malloc(1 << 20));
-            (void)runs_quickly(kernels[i % 4]);
+            (void)runs_quickly(kernels[i % 2]);
             _exit(22);
         }
         assert_exits_with(child, 22);
         pause_for(0.01);
     }
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 2; k++) {
         OK(smelt_kernel_wait(kernels[k], NULL));
         smelt_kernel_release(kernels[k]);
     }
