@@ -19,15 +19,31 @@ def pytest_collection_modifyitems(config, items):
     """What `make check` leaves to make check-long. Of `engine` and `device`, which are both of the CPU's, the scalar one, except
     in an eighth of the tests, as quick code is its code (below); and every second combination of two and more parameters, so
     that each value of each is tested."""
-    def is_left_out(item):
-        if FULL or not hasattr(item, "callspec"):
-            return False
-        engines = [item.callspec.params[name] for name in ("engine", "device") if name in item.callspec.params]
-        others = [index for name, index in item.callspec.indices.items() if name not in ("engine", "device")]
-        return ("cpu-scalar" in engines and not is_in_part(item, 8)) or (len(others) > 1 and sum(others) % 2 == 1)
+    numbers: dict = {}
 
-    config.hook.pytest_deselected(items=[item for item in items if is_left_out(item)])
-    items[:] = [item for item in items if not is_left_out(item)]
+    def number(item, names):
+        """That of the item's values of these parameters, in the order in which tests have them."""
+        seen = numbers.setdefault((item.function, names), {})
+        return seen.setdefault(repr([item.callspec.params[name] for name in names]), len(seen))
+
+    def choices(item):
+        """For each `parametrize` mark, its parameters and the number of the values."""
+        words = [mark.args[0] for mark in item.iter_markers("parametrize")]  # "a, b", or ["a", "b"]
+        names = [tuple(map(str.strip, each.split(","))) if isinstance(each, str) else tuple(each) for each in words]
+        return [(each, number(item, each)) for each in names if each[0] not in ("engine", "device")]
+
+    def is_left_out(item):
+        engines = {item.callspec.params.get(name) for name in ("engine", "device")}
+        several = [place for names, place in choices(item) if len(numbers[item.function, names]) > 1]
+        scalar = "cpu-scalar" in engines and not is_in_part(item, 8) and "scalar_engine" not in item.name
+        return scalar or (len(several) > 1 and sum(several) % 2 == 1)
+
+    varied = [] if FULL else [item for item in items if hasattr(item, "callspec")]
+    for item in varied:
+        choices(item)
+    left_out = [item for item in varied if is_left_out(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.hookimpl(tryfirst=True)
