@@ -5,12 +5,12 @@ set(SMELT_LABEL_kernel "^(kernel|check|library|prelude|ptx|ml|seeds|example|gpu|
 set(SMELT_LABEL_lint "^lint_")
 set(SMELT_LABEL_python "^python_")
 set(SMELT_LABEL_fuzz "^(long_)?(fuzz|csmith)_?")
-set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^lint_(clang_tidy|cppcheck|mypy)$|^(accuracy|demo|prelude_library|gpu_ptx|gpu_suite.*|ptx_(matrix|simdgroup))$"
+set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^lint_(clang_tidy|cppcheck|mypy)$|^(accuracy|demo|prelude_library|gpu_ptx|gpu_suite.*|check_planted|ptx_(coarse.*|matrix|simdgroup))$"
   "^library_(integer|operators|matrix|relational|conversions|pack|packed|own_functions)$"
-  "^env_(bench_.*|build|cache_.*|codes|compiler_.*|hostile_files|install|run_cuda|show_.*|trace)$"
-  "^unit_(codegen|cuda_launch_package|cuda_memory|engine|gpu_package|graph_.*|interrupt.*|isolation|kernel_log|process|program|tiers)$"
-  "^kernel_(avx2|sse2|package)_" "^seeds_grid_sample$"
-  "^kernel_(atomic_operations|attributes_(narrow|wide)|lanes_(known_bits|positions)|mlx_offsets|type_(packed_matrix|vectors))$"
+  "^env_(bench_.*|budgets|build|cache_.*|cc1|codes|compiler_.*|hostile_files|install|progress|run_cuda|show_.*|trace|tune|two_builds)$"
+  "^unit_(attention|codegen|cuda_launch_package|cuda_memory|engine|gpu_package|graph_.*|interrupt.*|isolation|kernel_log|linalg|matmul|process|program|progress|shipped|tensor_arguments|tiers|tile.*|tune)$"
+  "^kernel_(avx2|sse2|package)_" "^seeds_(elementwise|(seed_)?grid_sample|linalg)$"
+  "^kernel_(atomic_operations|attributes_(narrow|wide)|lanes_(gather_many|known_bits|positions|rows)|mlx_offsets|type_(packed_matrix|vectors))$"
   "^kernel_simd_(many_loops|shuffles|vectors)$"
   "^python_(doctor|types|typed_docs|docs_python|example_.*|metal_kernel.*|launch_timeout|mlx.*|operations|wheel)$")
 
