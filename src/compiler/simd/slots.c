@@ -7,8 +7,10 @@
  * a time that grows with the square of the number of branches.
  *
  * Requires: the complete function s->gang, in which slots of simd_round_slot have no first contents yet.
- * Establishes: each has. */
+ * Establishes: each has. No value of the emitter's that is a load from such a slot is used any more. */
 #include "compiler/simd/simd.h"
+
+#include <stdlib.h>
 
 LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
     LLVMBuilderRef b = s->unit->builder;
@@ -24,6 +26,9 @@ struct round_slot {
     LLVMValueRef slot, first;
     LLVMBasicBlockRef header;
     struct round_slot *next;
+    /* settle_block: in `block`, the slot contains `value`, which `store` has written; NULL: another block. */
+    LLVMBasicBlockRef block;
+    LLVMValueRef value, store;
 };
 
 LLVMValueRef simd_round_slot(struct simd *s, LLVMTypeRef type, LLVMValueRef first, int loop) {
@@ -81,9 +86,88 @@ static void begin_slot(struct simd *s, const struct flow *flow, const struct rou
     LLVMBuildStore(s->unit->builder, r->first, r->slot);
 }
 
+/* ---- Within a block, loads see what was stored, and of several stores only the last one stays. Most masks
+ * are stored in one block then: mem2reg replaces such a slot without looking at the blocks up to its last
+ * use, of which the cases of a switch have as many as there are cases before. */
+
+static int compare_slots(const void *a, const void *b) {
+    uintptr_t x = (uintptr_t)(*(struct round_slot *const *)a)->slot,
+              y = (uintptr_t)(*(struct round_slot *const *)b)->slot;
+    return (x > y) - (x < y);
+}
+
+struct slot_table {
+    struct round_slot **slots; /* by address */
+    size_t count;
+};
+
+static struct round_slot *find_slot(const struct slot_table *table, LLVMValueRef address) {
+    struct round_slot key = {.slot = address}, *wanted = &key;
+    struct round_slot **found = LLVMIsAAllocaInst(address) ? bsearch(&wanted, table->slots, table->count,
+                                                                     sizeof wanted, compare_slots)
+                                                           : NULL;
+    return found ? *found : NULL;
+}
+
+static void settle_load(struct round_slot *r, LLVMValueRef load, LLVMBasicBlockRef block) {
+    if (r->block != block) {
+        r->block = block;
+        r->value = load;
+        r->store = NULL;
+    } else if (LLVMTypeOf(load) == LLVMTypeOf(r->value)) {
+        LLVMReplaceAllUsesWith(load, r->value);
+        LLVMInstructionEraseFromParent(load);
+    }
+}
+
+static void settle_store(struct round_slot *r, LLVMValueRef store, LLVMBasicBlockRef block) {
+    if (r->block == block && r->store) LLVMInstructionEraseFromParent(r->store);
+    r->block = block;
+    r->value = LLVMGetOperand(store, 0);
+    r->store = store;
+}
+
+static void settle_block(const struct slot_table *table, LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(i, block) {
+        bool load = LLVMIsALoadInst(i) != NULL;
+        if (!load && !LLVMIsAStoreInst(i)) continue;
+        struct round_slot *r = find_slot(table, LLVMGetOperand(i, load ? 0 : 1));
+        if (r && load)
+            settle_load(r, i, block);
+        else if (r)
+            settle_store(r, i, block);
+    }
+}
+
+/* Whether it is only loaded from and stored to, as values of its type. */
+static bool is_value(LLVMValueRef slot) {
+    LLVMTypeRef type = LLVMGetAllocatedType(slot);
+    for (LLVMUseRef use = LLVMGetFirstUse(slot); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool loads = LLVMIsALoadInst(user) && LLVMTypeOf(user) == type;
+        bool stores = LLVMIsAStoreInst(user) && LLVMGetOperand(user, 1) == slot &&
+                      LLVMTypeOf(LLVMGetOperand(user, 0)) == type;
+        if (!loads && !stores) return false;
+    }
+    return true;
+}
+
+static void settle_slots(struct simd *s) {
+    struct slot_table table = {0};
+    size_t count = 0;
+    for (struct round_slot *r = s->round_slots; r; r = r->next) count++;
+    table.slots = count ? arena_alloc(&s->arena, count * sizeof(struct round_slot *)) : NULL;
+    if (!table.slots) return;
+    for (struct round_slot *r = s->round_slots; r; r = r->next)
+        if (is_value(r->slot)) table.slots[table.count++] = r;
+    qsort(table.slots, table.count, sizeof *table.slots, compare_slots);
+    FOR_EACH_BLOCK(block, s->gang) settle_block(&table, block);
+}
+
 smelt_status simd_begin_slots(struct simd *s) {
     struct flow flow;
     TRY(flow_find(s->unit, s->gang, &s->arena, &flow));
     for (const struct round_slot *r = s->round_slots; r; r = r->next) begin_slot(s, &flow, r);
+    settle_slots(s);
     return SMELT_OK;
 }
