@@ -172,7 +172,7 @@ static bool await_end(pid_t child, int pidfd, double deadline, char **pipe) {
     }
 }
 
-/* What the child left in a file, at most `limit` bytes (0: all), or in `failed` that it could not be had.
+/* What the child left in a file, at most `limit` bytes (0: all); `failed` is set if it cannot be read.
  * *beyond: there was more. */
 static struct text collect(int fd, size_t limit, bool *beyond) {
     struct text text = {0};
