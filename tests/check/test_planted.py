@@ -145,7 +145,7 @@ def main():
     if on_gpu:
         work = [case for case in work if is_for_gpus(case)]
     with ThreadPoolExecutor(2) as pool:
-        run = lambda case: problem_on_gpu(smelt, *case, device) if on_gpu else problem(smelt, *case)
+        run = lambda case: problem_on_gpu(smelt, *case, device=device) if on_gpu else problem(smelt, *case)
         for (path, name, *_), message in zip(work, pool.map(run, work)):
             if message:
                 print(f"{os.path.basename(path)} {name}: {message}")
