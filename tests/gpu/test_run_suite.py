@@ -58,7 +58,7 @@ def test_copied_build(build, folder):
     home = folder / "home"
     home.mkdir()
     status, output = run(copy, "--device", "cpu", "--only", "kernel_exp$|ml_random|seeds_elementwise", HOME=str(home))
-    check("a copy of the build", status == 0 and re.search(r"passed 8, failed 0, skipped 2\n$", output), output)
+    check("a copy of the build", status == 0 and re.search(r"passed 13, failed 0, skipped 2\n$", output), output)
 
 
 def test_failures(folder):

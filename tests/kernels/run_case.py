@@ -116,10 +116,10 @@ def read_lines(path):
                 yield comment.groups()
 
 
-def choices(path):
+def choices(path, whole=False):
     """One dictionary from names to words for each combination of the `for` lines. Of more than three, every second one,
-    and of more than ten, every third one, unless SMELT_TEST_FULL is set, as in make check-long: each compiles code for two
-    engines."""
+    and of more than ten, every third one, unless `whole`, or SMELT_TEST_FULL is set, as in make check-long: each compiles
+    code for two engines."""
     names, lists = [], []
     for word, rest in read_lines(path):
         name, colon, values = rest.partition(":")
@@ -127,7 +127,7 @@ def choices(path):
             names.append(name.strip())
             lists.append(values.split())
     made = [dict(zip(names, words)) for words in itertools.product(*lists)]
-    return made if len(made) <= 3 or "SMELT_TEST_FULL" in os.environ else made[::3 if len(made) > 10 else 2]
+    return made if whole or len(made) <= 3 or "SMELT_TEST_FULL" in os.environ else made[::3 if len(made) > 10 else 2]
 
 
 # What a package holds code for: this machine, or the CPU whose code alone is taken of packages.

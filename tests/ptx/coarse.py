@@ -78,7 +78,7 @@ def form_of(why):
 def launch(text, form, grid, group, buffers):
     """What the buffers contain afterwards. The same number twice: the same buffer."""
     machine = Machine()
-    machine.shared = bytearray(1024)
+    machine.shared = bytearray(1 << 14)
     slots, made = [], {}
     for buffer in buffers:
         if id(buffer) not in made:

@@ -14,6 +14,10 @@ for rows, columns, depth in part(((16, 16, 16), (8, 9, 24), (13, 21, 11), (1, 1,
                                          rows, columns, depth], PLAIN, loads=FOUR_LOADS, source=SOURCE)
 for n in part((40, 0, 64, 5, 31, 80)):
     check("between", (32,), (32,), [Input("int32", 80), Input("int32", 80), Output("int32", 64), n], PLAIN, source=SOURCE)
+# Between guarded loads of an operand's edge, all lanes multiply: no form of the chain holds for some of them only.
+TENSORS = os.path.join(os.path.dirname(SOURCE), "..", "ml", "tensor_single.metal")
+check("spaces", (32,), (32,), [Input("float16", 16 * 24, 9), Input("float16", 24 * 32, 9), Output("float32", 16 * 32), Output("float32", 3 * 32)], PLAIN,
+      source=TENSORS)
 why = shown("seen", SOURCE, "tiles", "--why", "--target", "sm_90a", "--grid", "32", "--threadgroup", "32")
 assert "4 guarded loads are begun together if all guards hold\n" in why, why
 print("guarded loads: right")

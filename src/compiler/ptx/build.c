@@ -17,6 +17,14 @@ LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *const
     return call;
 }
 
+bool ptx_is_convergent(LLVMValueRef call) {
+    LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    return LLVMGetCallSiteEnumAttribute(call, function, kind) ||
+           (LLVMIsAFunction(callee) && LLVMGetEnumAttributeAtIndex(callee, function, kind));
+}
+
 LLVMValueRef ptx_register(struct unit *unit, const char *name) {
     char full[80];
     snprintf(full, sizeof full, "llvm.nvvm.read.ptx.sreg.%s", name);

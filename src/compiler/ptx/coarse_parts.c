@@ -55,6 +55,7 @@ static bool is_pure_call(struct unit *unit, LLVMValueRef call) {
     enum intrinsic_kind kind = intrinsic_traits(intrinsic_of(call))->kind;
     (void)unit;
     if (kind != NOT_INTRINSIC) return kind == OF_THREAD;
+    if (ptx_is_convergent(call)) return false;
     if (LLVMIsAInlineAsm(callee)) return !LLVMGetInlineAsmHasSideEffects(callee);
     return LLVMIsAFunction(callee) && LLVMIsDeclaration(callee) && touches_no_memory(callee);
 }

@@ -90,7 +90,6 @@ bool matrix_is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlock
 
 bool matrix_is_assembly(LLVMValueRef instruction) {
     if (!LLVMIsACallInst(instruction) || !LLVMIsAInlineAsm(LLVMGetCalledValue(instruction))) return false;
-    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
     return !LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction)) &&
-           !LLVMGetCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+           !ptx_is_convergent(instruction);
 }

@@ -118,6 +118,9 @@ smelt_status ptx_note(struct unit *unit, const char *format, ...) __attribute__(
 /* … calls inline assembly: `result` NULL for none. */
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                           LLVMValueRef *arguments, unsigned count, bool effects);
+/* Whether a call is for the lanes of a warp together: it must not be moved to where some of them do not come.
+ */
+bool ptx_is_convergent(LLVMValueRef call);
 /* Reads a special register: ptx_register(unit, "tid.x"). */
 LLVMValueRef ptx_register(struct unit *unit, const char *name);
 

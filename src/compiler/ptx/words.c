@@ -74,12 +74,7 @@ static bool may_write(LLVMValueRef i) {
     }
     if (!LLVMIsACallInst(i)) return false;
     LLVMValueRef callee = LLVMGetCalledValue(i);
-    unsigned together = LLVMGetEnumAttributeKindForName("convergent", 10);
-    if (LLVMGetCallSiteEnumAttribute(i, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, together))
-        return true;
-    if (LLVMIsAFunction(callee) &&
-        LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, together))
-        return true;
+    if (ptx_is_convergent(i)) return true;
     unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
     LLVMAttributeRef memory =
         LLVMGetCallSiteEnumAttribute(i, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
