@@ -110,13 +110,35 @@ static void mark_count(struct row_loop *l, struct row_item *item) {
     }
 }
 
-/* Whether lanes lie apart by the value: a product or a power of two times what differs between threads. */
-static bool lies_apart(const struct flow *flow, LLVMValueRef value, int depth) {
-    if (!LLVMIsAInstruction(value) || depth == MOST_DEPTH || uniform_is(flow, value)) return false;
+/* Lines of a group with fewer threads: neighbouring lanes are in different ones. */
+enum { FEW_IN_LINE = 4 };
+
+/* Whether the value differs between most neighbouring lanes. Positions in y and z do so in groups whose lines
+ * are short. */
+static bool differs(struct row_loop *l, LLVMValueRef value, int depth) {
+    uint64_t dimension = 0;
+    if (!LLVMIsAInstruction(value) || uniform_is(l->flow, value)) return false;
+    if (depth == MOST_DEPTH || LLVMIsAPHINode(value)) return true;
+    enum intrinsic intrinsic = intrinsic_of(value);
+    if (intrinsic == INTRINSIC_SIMDGROUP) return false;
+    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP || intrinsic == INTRINSIC_THREAD_POSITION) {
+        uint32_t line = l->unit->request->shape.size[0];
+        bool first = is_constant_integer(LLVMGetOperand(value, 0), &dimension) && dimension == 0;
+        return first ? line != 1 : line > 0 && line <= FEW_IN_LINE;
+    }
+    if (intrinsic != INTRINSIC_NONE) return true;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (differs(l, LLVMGetOperand(value, (unsigned)i), depth + 1)) return true;
+    return false;
+}
+
+/* Whether lanes lie apart by the value: a product or a power of two times what differs between them. */
+static bool lies_apart(struct row_loop *l, LLVMValueRef value, int depth) {
+    if (!LLVMIsAInstruction(value) || depth == MOST_DEPTH || uniform_is(l->flow, value)) return false;
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMMul:
     case LLVMShl:
-        return true;
+        return differs(l, value, depth);
     case LLVMAdd:
     case LLVMSub:
     case LLVMOr:
@@ -125,7 +147,7 @@ static bool lies_apart(const struct flow *flow, LLVMValueRef value, int depth) {
     case LLVMTrunc:
     case LLVMGetElementPtr:
         for (int i = 0; i < LLVMGetNumOperands(value); i++)
-            if (lies_apart(flow, LLVMGetOperand(value, (unsigned)i), depth + 1)) return true;
+            if (lies_apart(l, LLVMGetOperand(value, (unsigned)i), depth + 1)) return true;
         return false;
     default:
         return false;
@@ -144,7 +166,7 @@ static bool is_of_row(struct row_loop *l, LLVMValueRef load) {
     while (item_of(l, index) && (LLVMIsAZExtInst(index) || LLVMIsASExtInst(index)))
         index = LLVMGetOperand(index, 0);
     if (!find_step(l, index, &step) || step != 1) return false;
-    return lies_apart(l->flow, address, 0);
+    return lies_apart(l, address, 0);
 }
 
 static bool is_plain(LLVMValueRef i) {
