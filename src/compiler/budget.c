@@ -39,7 +39,8 @@ smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions) {
                         instructions);
 }
 
-/* Code whose functions were optimised first shrinks by less than half. */
+/* If its functions were optimised first, unrolled code shrinks by less than half: its budget is twice that of
+ * a thread. */
 static enum budget budget_of_unrolled(struct unit *unit, uint64_t *size) {
     if (!unit->simplified || !unit->unrolls || !unit->target->may_refuse) return BUDGET_UNROLLED;
     *size *= registers_per_value(unit);

@@ -7,8 +7,8 @@
  * too, the SIMD engine refuses the kernel, and the scalar engine runs it. The scalar engine has no budget
  * that ends in an error: it keeps large functions as calls, and large code is generated without optimisation.
  *
- * On GPUs a thread's code has one budget, and past it the plain form, and then long functions on integers
- * stay functions.
+ * On GPUs a thread's code has one budget. Past it, loops are not unrolled (the plain form). If the source
+ * asks to unroll none, or the plain form is too large as well, long functions on integers stay functions.
  *
  * What is too large once it is optimised, or only as vector code, is not optimised again: if the plain form
  * would have the same code of a thread, or is exceeded too, the next form is made of that code.
@@ -23,11 +23,11 @@ enum budget {
     BUDGET_INLINED,  /* instructions of the kernel with all its functions inlined */
     BUDGET_CERTAIN,  /* … once its functions are optimised, times the registers of a simdgroup's value */
     BUDGET_UNROLLED, /* … with its loops unrolled on request, before they are optimised */
-    BUDGET_COPIES, /* the same of functions that are optimised, times the registers of a simdgroup's value */
-    BUDGET_THREAD, /* instructions of a thread, times the registers of a simdgroup's value */
-    BUDGET_BLOCKS, /* blocks of a thread, times the same */
-    BUDGET_GANG,   /* instructions of a gang */
-    BUDGET_GPU,    /* instructions of a GPU's thread, whose loops the source asks to unroll */
+    BUDGET_COPIES,   /* … if its functions are optimised first, times the registers of a simdgroup's value */
+    BUDGET_THREAD,   /* instructions of a thread, times the registers of a simdgroup's value */
+    BUDGET_BLOCKS,   /* blocks of a thread, times the same */
+    BUDGET_GANG,     /* instructions of a gang */
+    BUDGET_GPU,      /* instructions of a GPU's thread, whose loops the source asks to unroll */
     BUDGET_GPU_CERTAIN /* … with everything inlined, once its functions are optimised */
 };
 

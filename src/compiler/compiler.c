@@ -68,7 +68,7 @@ static void start_llvm(void) {
          */
         "-capture-tracking-max-uses-to-explore=600",
         /* A private array of 8 x 8 elements has more than the default of 100 uses. Past that, LLVM assumes
-         * that a barrier reads it, and stores sums in each round of the loop around the barrier. */
+         * that a barrier reads it, and stores the sums in each round of the loop around the barrier. */
         "-cgpp-huge-func=64",
         /* CodeGenPrepare starts a function again from its first block whenever it changed a branch, in
          * functions below this number of blocks: by default 10,000. */

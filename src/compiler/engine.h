@@ -32,8 +32,8 @@ struct engine_target {
     bool may_refuse;        /* kernels that the scalar engine then runs; functions may not call themselves */
     bool specialises;       /* the code is compiled for a code shape's sizes */
     bool fills_memory;      /* threadgroup memory has contents when a group begins */
-    bool has_spaces;        /* an address in threadgroup memory is no number that serves everywhere */
-    bool needs_alignment;   /* an access at another address than a multiple of its elements ends the kernel */
+    bool has_spaces;        /* addresses in threadgroup memory are valid only in its address space */
+    bool needs_alignment;   /* an access that is not aligned to its elements ends the kernel */
     bool claims_alignment;  /* lowering settles the alignment of accesses; else passes/alignment.c does */
     bool holds_constants;   /* loads from constant memory are invariant */
     bool calls_runtime;     /* functions of abi/runtime_names.h, and through pointers */

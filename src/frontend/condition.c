@@ -34,7 +34,7 @@ static bool is_template_parameter(const char *text, const char *name, size_t len
     return false;
 }
 
-/* The first template parameter of `program` that a line "#if …" or "#elif …" names; NULL: none. */
+/* The first template parameter of `program` that an #if or #elif line names; NULL: none, or another line. */
 static const char *parameter_named(const char *line, size_t length, const char *program,
                                    size_t *found_length) {
     struct tokens tokens = {0};

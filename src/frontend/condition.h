@@ -1,4 +1,4 @@
-/* Conditions of the preprocessor that ask for template parameters. */
+/* Preprocessor conditions that name template parameters. */
 #ifndef SMELT_FRONTEND_CONDITION_H
 #define SMELT_FRONTEND_CONDITION_H
 

@@ -104,21 +104,22 @@ bool launch_is_tested(const struct launch *launch) {
     return launch->device->checked && !launch->unchecked && setting_choice(&setting) == 0;
 }
 
-/* A device that only tests accesses says once what else a checked run would find. */
+/* On a device that only tests accesses: warns once that device cpu finds more. */
 static smelt_status use_tests(const struct launch *launch) {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     const char *name = launch->device->name;
     if (launch->look_for && *launch->look_for)
         return fail(SMELT_ERROR_UNSUPPORTED,
-                    "kernel '%s': also is '%s'; device '%s' only tests addresses, expected "
-                    "none, or device cpu",
+                    "kernel '%s': also is '%s'; device '%s' only tests addresses, expected none, or "
+                    "device cpu",
                     launch->what, launch->look_for, name);
     if (!atomic_flag_test_and_set(&told))
-        log_line(SMELT_LOG_WARNING,
-                 "kernel '%s': on device '%s' a checked run ends at the first access that is out of bounds "
-                 "or misaligned (SM001, SM012); "
-                 "races, values that were never set, missed barriers and all else are found on device cpu",
-                 launch->what, name);
+        log_line(
+            SMELT_LOG_WARNING,
+            "kernel '%s': on device '%s' a checked run ends at the first access that is out of bounds "
+            "or misaligned (SM001, SM012); device cpu also finds races, values that were never set, missed "
+            "barriers and the rest",
+            launch->what, name);
     return SMELT_OK;
 }
 

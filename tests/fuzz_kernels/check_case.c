@@ -137,7 +137,7 @@ static bool check_device(smelt_kernel *tested, const struct kernel_case *kernel,
 }
 
 /* What random kernels do on purpose, as smelt defines it (docs/checking.md): arithmetic, SM008 to SM011, and
- * shuffles from lanes that do not exist and products that such lanes miss, SM014 and SM015. */
+ * shuffles from lanes that do not exist, SM014, and matrix products that lack such lanes, SM015. */
 static bool is_meant(const smelt_finding *finding) {
     int number = atoi(finding->code + 2);
     return (number >= 8 && number <= 11) || number == 14 || number == 15;

@@ -1,4 +1,4 @@
-// Threads read rows of neighbours, at indexes of 32 bits that wrap around on the way.
+// Threads read neighbouring elements, at 32-bit indexes that wrap around while they are computed.
 // for group: 64 100
 // run: -b 0=arange:float32:9000 -b 1:out:float32:300x8 -b 2:out:float32:300 --bytes 3=uint32:29 --bytes 4=uint32:4294967290 --grid 300 --threadgroup {group}
 // expect buffer 1: f(i) for i in 2400: i // 8 * 29 + i % 8

@@ -117,17 +117,19 @@ def read_lines(path):
 
 
 def choices(path, whole=False):
-    """One dictionary from names to words for each combination of the `for` lines. Of more than three, every second one,
-    and of more than ten, every third one, unless `whole`, or SMELT_TEST_FULL is set, as in make check-long: each compiles
-    code for two engines."""
+    """One dictionary from names to words for each combination of the `for` lines. Each compiles code for two engines.
+    Without `whole` and SMELT_TEST_FULL (make check-long), only every second of more than three, and every third of more
+    than ten."""
     names, lists = [], []
     for word, rest in read_lines(path):
         name, colon, values = rest.partition(":")
         if word == "for" and colon:
             names.append(name.strip())
             lists.append(values.split())
-    made = [dict(zip(names, words)) for words in itertools.product(*lists)]
-    return made if whole or len(made) <= 3 or "SMELT_TEST_FULL" in os.environ else made[::3 if len(made) > 10 else 2]
+    combinations = [dict(zip(names, words)) for words in itertools.product(*lists)]
+    if whole or len(combinations) <= 3 or "SMELT_TEST_FULL" in os.environ:
+        return combinations
+    return combinations[:: 3 if len(combinations) > 10 else 2]
 
 
 # What a package holds code for: this machine, or the CPU whose code alone is taken of packages.
@@ -279,7 +281,8 @@ class Case:
 
 
 def devices_of(path):
-    """In make check, half of the cases run on the SIMD engine alone, but none in which threads meet, or end early."""
+    """Without SMELT_TEST_FULL, about half of the cases run on `cpu` only, except those about barriers, returns, simdgroups
+    and threadgroups."""
     name = os.path.basename(path)
     both = name.startswith(("barrier", "return", "simd", "threadgroup")) or zlib.crc32(name.encode()) % 2
     return DEVICES if both or "SMELT_TEST_FULL" in os.environ else DEVICES.split(",", maxsplit=1)[0]

@@ -1,5 +1,5 @@
-; Products with powers of two are not rounded, and what uses them takes their 32 bits. A choice among computed numbers is
-; one of floats. An exact double of a NaN or of infinity is one, too.
+; Products with powers of two, of NaNs and infinities too, are exact: they are not rounded, and their uses take the 32 bits.
+; A select of computed bfloats becomes a select of floats.
 ; run: simd bfloat
 ; run: scalar bfloat
 ; expect: fmul float %{…}, 2.000000e+00

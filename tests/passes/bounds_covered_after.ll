@@ -1,4 +1,4 @@
-; Before the loop, %place is asked about with the last value of %i (in `latch`), and with the value after that, which `found` may see.
+; Before the loop, %place is tested for the last value of %i (in `latch`), and for the value after that, which `found` may see.
 ; run: scalar bounds tested=1
 ; run: simd bounds tested=1
 ; expect: call i1 @__smelt_leaves_0(ptr {…}, ptr {…}, i64 0, i64 4,

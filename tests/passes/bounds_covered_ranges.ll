@@ -1,4 +1,4 @@
-; Where %place is written, %k is 3: what the question before the loop says of that does not cover the load, where %k is from 4 to 7.
+; Where %place is written, %k is 3. The test of that before the loop does not cover the load, where %k is from 4 to 7.
 ; run: scalar bounds tested=1
 ; run: simd bounds tested=1
 ; expect: call i1 @__smelt_leaves_0(ptr {…}, ptr {…}, i64 0, i64 4,

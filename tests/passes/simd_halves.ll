@@ -1,4 +1,4 @@
-; On CPUs without arithmetic of halves, vectors of half are computed with as floats; an operand is extended once.
+; CPUs without arithmetic of halves compute with vectors of float instead. An operand is extended once per block.
 ; run: simd simd-halves cpu=x86-64-v3
 ; expect: %{x:…} = fpext <8 x half> %x to <8 x float>
 ; expect: %{y:…} = fpext <8 x half> %y to <8 x float>

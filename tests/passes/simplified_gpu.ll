@@ -1,5 +1,5 @@
 ; Past a GPU's budget, long functions on integers whose loops end stay functions; those that compute with floats do not.
-; The inner loop of @triangle begins where the outer one is, and may end early.
+; The inner loop of @triangle starts from the outer loop's counter, and may end early.
 ; run: ptx ptx-target+simplified
 ; expect: define internal i32 @triangle(i32 %x) #0
 ; expect: define internal i32 @floating(i32 %x) #1

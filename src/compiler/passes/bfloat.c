@@ -21,7 +21,7 @@ static bool is_bfloat(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMBFloatTypeKind;
 }
 
-/* The integer of 32 bits whose upper half upper_half() took; NULL: the value is another's. */
+/* The integer of 32 bits whose upper half upper_half() took; NULL: the value has another source. */
 static LLVMValueRef taken_from(LLVMValueRef value) {
     static const LLVMOpcode steps[] = {LLVMBitCast, LLVMTrunc, LLVMLShr};
     LLVMValueRef by = NULL;
@@ -144,7 +144,7 @@ static enum lower_half lower_half_of(LLVMValueRef value, int depth) {
     }
 }
 
-/* bfloat is the upper half of a float. One that was computed stays in its 32 bits. */
+/* bfloat is the upper half of a float. A computed one is taken from the 32 bits it was computed in. */
 static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef whole = taken_from(value);

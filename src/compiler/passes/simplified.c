@@ -83,16 +83,20 @@ static smelt_status simplify(struct unit *unit, const struct callees *callees) {
  * lower floats to a GPU's instructions see the entry only. */
 #define LONG_ON_GPUS 150
 
+static bool is_float(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    return kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind || kind == LLVMFloatTypeKind ||
+           kind == LLVMDoubleTypeKind;
+}
+
 static bool has_floats(LLVMValueRef function) {
+    for (unsigned p = 0; p < LLVMCountParams(function); p++)
+        if (is_float(LLVMGetParam(function, p))) return true;
     FOR_EACH_BLOCK(block, function)
-    FOR_EACH_INSTRUCTION(i, block) {
-        LLVMTypeRef type = LLVMTypeOf(i);
-        if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
-        LLVMTypeKind kind = LLVMGetTypeKind(type);
-        if (kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind || kind == LLVMFloatTypeKind ||
-            kind == LLVMDoubleTypeKind || LLVMIsAFCmpInst(i))
-            return true;
-    }
+    FOR_EACH_INSTRUCTION(i, block)
+    if (is_float(i) || LLVMIsAFCmpInst(i)) return true;
     return false;
 }
 

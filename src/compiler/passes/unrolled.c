@@ -25,8 +25,8 @@ struct counter {
 
 static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c);
 
-/* A constant, or where an outer loop's counter begins, and a constant: for (j = i + 1; j < 16; j++). Loops
- * mostly count up, so that no later round of the outer loop has more rounds of the inner one. */
+/* A constant, or the start of an outer loop's counter plus a constant: for (j = i + 1; j < 16; j++). Loops
+ * mostly count up, so the first round of the outer loop has the most rounds of the inner one. */
 static bool find_start(const struct flow *flow, int loop, LLVMValueRef value, uint64_t *start) {
     struct counter outer;
     uint64_t more = 0;
@@ -59,10 +59,10 @@ static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, 
     return true;
 }
 
-/* The rounds until the condition is not `stays`, or MOST_ON_REQUEST if that is not found. */
+/* The rounds until the condition differs from `stays`, or MOST_ON_REQUEST if that is not found. */
 static uint64_t count_while(const struct flow *flow, int loop, LLVMValueRef condition, bool stays, int depth);
 
-/* Of two conditions that both hold in the rounds that stay: x & y, or neither of x | y. */
+/* … for two conditions that both hold while the loop goes on: x & y, or neither of x | y. */
 static uint64_t count_both(const struct flow *flow, int loop, LLVMValueRef condition, bool stays, int depth) {
     bool selects = LLVMIsASelectInst(condition);
     LLVMValueRef x = LLVMGetOperand(condition, 0), y = LLVMGetOperand(condition, selects && !stays ? 2 : 1),
@@ -174,12 +174,13 @@ static struct size bound(struct unit *unit, const struct flow *flow, int loop, s
     uint64_t most = requested ? MOST_ON_REQUEST : MOST_BY_ITSELF;
     if (rounds == MOST_ON_REQUEST) return (struct size){size.known, larger(size.all, most)};
     if (size.known * rounds <= most) return times(size, rounds);
-    /* LLVM unrolls longer ones on request only, and then not whole. */
+    /* LLVM unrolls longer loops on request only, and only in part. */
     return requested ? (struct size){larger(size.known, most), larger(size.all, most)} : size;
 }
 
 /* Loops whose rounds are not known are unrolled on request, too: to eight rounds at once, unless that is too
- * long, next to the loop of the rounds that remain. Of known rounds that are too long together, some are. */
+ * long, next to the loop of the rounds that remain. A known number of rounds that is too long is unrolled in
+ * part. */
 #define ROUNDS_AT_ONCE 8
 
 static struct size repeat(struct unit *unit, const struct flow *flow, int loop, struct size size) {

@@ -1,6 +1,6 @@
 /* Loops in which each thread steps through a row of its own: x[thread * n + k]. In one round, the lanes'
- * elements are n apart, and each is loaded by itself. Of a few rounds at once, the elements of one lane are
- * neighbours (neighbours.c): one vector for each lane, and a transposition.
+ * elements are n apart, and each is loaded by itself. In a few rounds together, the elements of one lane are
+ * neighbours (neighbours.c): they take one vector per lane, and a transposition.
  *
  *   for (k = first; k < bound; k++) …    becomes    for (k = first; k < limit; k += ROUNDS) …, ROUNDS times
  *                                                   for (k = limit; k < bound; k++) …
@@ -23,7 +23,7 @@ struct row_item {
     bool counts; /* an integer that grows by `step` in each round, as its bits wrap around */
     uint64_t step;
     LLVMValueRef now;   /* in the round that is written */
-    LLVMValueRef first; /* … of the first of the rounds */
+    LLVMValueRef first; /* in the first of the rounds */
 };
 
 struct row_loop {
@@ -31,7 +31,7 @@ struct row_loop {
     const struct flow *flow;
     LLVMBasicBlockRef body, before, after;
     LLVMValueRef counter, next, bound, first;
-    LLVMIntPredicate goes_on; /* LLVMIntULT or LLVMIntSLT: what the next round's counter is to the bound */
+    LLVMIntPredicate goes_on; /* LLVMIntULT or LLVMIntSLT: `next` to `bound`, if another round follows */
     struct row_item items[MOST_INSTRUCTIONS];
     int count, phis, rounds;
 };
@@ -132,7 +132,7 @@ static bool differs(struct row_loop *l, LLVMValueRef value, int depth) {
     return false;
 }
 
-/* Whether lanes lie apart by the value: a product or a power of two times what differs between them. */
+/* Whether the value sets lanes apart: it contains a product or a left shift of what differs between them. */
 static bool lies_apart(struct row_loop *l, LLVMValueRef value, int depth) {
     if (!LLVMIsAInstruction(value) || depth == MOST_DEPTH || uniform_is(l->flow, value)) return false;
     switch (LLVMGetInstructionOpcode(value)) {
@@ -229,7 +229,7 @@ static LLVMValueRef add_constant(struct row_loop *l, LLVMValueRef value, uint64_
     return constant ? LLVMBuildAdd(l->unit->builder, value, LLVMConstInt(type, constant, false), "") : value;
 }
 
-/* Rounds ahead of the first of the rounds: not past the limit. */
+/* The counter so many rounds after the first of the rounds. It is not past the limit, so it does not wrap. */
 static LLVMValueRef counter_after(struct row_loop *l, int rounds) {
     LLVMValueRef sum = add_constant(l, item_of(l, l->counter)->first, (uint64_t)rounds);
     if (rounds && l->goes_on == LLVMIntULT) LLVMSetNUW(sum, true);
@@ -256,7 +256,7 @@ static LLVMValueRef current(struct row_loop *l, LLVMValueRef value) {
     return item ? item->now : value;
 }
 
-/* The phis become what the round before leaves to this one. */
+/* The phis take their values from the round before. */
 static void pass_on(struct row_loop *l, int round) {
     LLVMValueRef values[MOST_INSTRUCTIONS];
     for (int n = 0; n < l->phis; n++) values[n] = current(l, incoming(l->items[n].value, l->body));
@@ -264,7 +264,7 @@ static void pass_on(struct row_loop *l, int round) {
         l->items[n].now = l->items[n].value == l->counter ? counter_after(l, round) : values[n];
 }
 
-/* Returns the counter after all rounds. Each item's `now` is of the last round then. */
+/* Returns the counter after all rounds. Afterwards, each item's `now` is its value in the last round. */
 static LLVMValueRef write_rounds(struct row_loop *l) {
     for (int n = 0; n < l->phis; n++)
         l->items[n].now = l->items[n].first =
@@ -276,7 +276,7 @@ static LLVMValueRef write_rounds(struct row_loop *l) {
     return counter_after(l, l->rounds);
 }
 
-/* In front of the loop: the limit of the rounds, and whether there are any. */
+/* Before the loop: the limit of the rounds. any: whether there are enough rounds to write at once. */
 static LLVMValueRef find_limit(struct row_loop *l, LLVMValueRef *any) {
     LLVMBuilderRef b = l->unit->builder;
     LLVMTypeRef type = LLVMTypeOf(l->bound);
@@ -287,7 +287,7 @@ static LLVMValueRef find_limit(struct row_loop *l, LLVMValueRef *any) {
     return LLVMBuildAdd(b, l->first, whole, "");
 }
 
-/* What the loop starts with, and what those behind it see, if the rounds went before. */
+/* Passes the values after the rounds to the loop of the remaining rounds, and to the phis after it. */
 static void join(struct row_loop *l, LLVMBasicBlockRef ahead, LLVMBasicBlockRef between, LLVMValueRef last) {
     LLVMBasicBlockRef rest = l->before;
     LLVMBuilderRef b = l->unit->builder;
@@ -308,7 +308,7 @@ static void join(struct row_loop *l, LLVMBasicBlockRef ahead, LLVMBasicBlockRef 
     }
 }
 
-/* `ahead` leads to the block before the loop, which is empty. */
+/* ahead: the only predecessor of the block before the loop, which is empty. */
 static void write(struct row_loop *l, LLVMBasicBlockRef ahead) {
     LLVMBuilderRef b = l->unit->builder;
     LLVMValueRef end = LLVMGetBasicBlockTerminator(ahead), any;
@@ -338,7 +338,7 @@ static void write(struct row_loop *l, LLVMBasicBlockRef ahead) {
 
 /* ---- All loops. */
 
-/* The loop of this block, as it now is; with no block: any that is wanted. */
+/* Fills *l with the loop of this block, or of any block if `body` is NULL; false: it is not wanted. */
 static bool find(struct row_loop *l, LLVMBasicBlockRef body) {
     for (int i = 0; i < l->flow->loop_count; i++) {
         LLVMBasicBlockRef header = l->flow->blocks[l->flow->loops[i].header].block;
@@ -349,7 +349,7 @@ static bool find(struct row_loop *l, LLVMBasicBlockRef body) {
 
 enum step { ASK, SPLIT, WRITE };
 
-/* SPLIT: puts an empty block in front of the loop; phis are others then. */
+/* SPLIT: puts an empty block before the loop. WRITE finds the loop again, as its phis have changed. */
 static smelt_status visit(struct unit *unit, LLVMBasicBlockRef body, enum step step, bool *found) {
     struct arena arena = {0};
     struct flow flow;

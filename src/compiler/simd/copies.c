@@ -50,6 +50,7 @@ void copy_drop_promises(LLVMValueRef i) {
     case LLVMSub:
     case LLVMMul:
     case LLVMShl:
+    case LLVMTrunc:
         LLVMSetNSW(i, false);
         LLVMSetNUW(i, false);
         break;

@@ -1,4 +1,4 @@
-/* What the CPU that code is generated for has, by LLVM's names of CPUs and features. */
+/* Instruction sets of the CPU that code is generated for, by LLVM's names of CPUs and features. */
 #include "compiler/pass.h"
 
 #include <llvm-c/TargetMachine.h>

@@ -1,15 +1,12 @@
-/* Vectors of half are computed with as vectors of float on CPUs that cannot do it themselves. LLVM 19 does so
- * for sums and products, but takes other operations (fma, floor, sqrt, minimum, …) apart: each lane by
- * itself, with ten instructions. 3,456 calls of fma in a convolution became 200,000 instructions and 24
- * seconds.
+/* CPUs without arithmetic of halves compute with vectors of float instead. LLVM 19 does so for sums and
+ * products, but computes other operations (fma, floor, sqrt, minimum, …) lane by lane: a convolution with
+ * thousands of calls of fma becomes very large, and takes long to compile.
  *
  *   %r = fma half %a, %b, %c    →    %r = fptrunc (fma float (fpext %a), (fpext %b), (fpext %c))
  *
- * These are the operations that LLVM does for one half, so the bits are the same. An operand is extended once
- * in a block.
+ * LLVM does the same for a single half, so the bits are the same. An operand is extended once per block.
  *
- * Requires: the gang's code. Establishes: there, only CPUs with the instructions for it compute with vectors
- * of half. */
+ * Requires: the gang's code. Establishes: only CPUs with instructions for it compute with vectors of half. */
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -56,7 +53,7 @@ static unsigned operands_of(LLVMValueRef i) {
     }
 }
 
-/* The first place of a block at which the value can be used. */
+/* The first instruction of the block before which the value can be used. */
 static LLVMValueRef place_of(LLVMValueRef value, LLVMBasicBlockRef block) {
     bool here = LLVMIsAInstruction(value) && LLVMGetInstructionParent(value) == block;
     LLVMValueRef place = here ? LLVMGetNextInstruction(value) : LLVMGetFirstInstruction(block);
@@ -80,7 +77,7 @@ static LLVMValueRef extended(struct unit *unit, LLVMValueRef value, LLVMBasicBlo
     if (found == place) return found;
     LLVMPositionBuilderBefore(unit->builder, place);
     if (!found) return LLVMBuildFPExt(unit->builder, value, type, "");
-    LLVMInstructionRemoveFromParent(found); /* it may stand behind the use */
+    LLVMInstructionRemoveFromParent(found); /* it may come after the use */
     build_kept(unit->builder, found);
     return found;
 }

@@ -37,7 +37,7 @@ static bool is_computed_alike(LLVMValueRef phi) {
 static void compute_here(struct unit *unit, LLVMValueRef phi) {
     LLVMValueRef place = phi, copy = LLVMInstructionClone(LLVMGetIncomingValue(phi, 0));
     while (LLVMIsAPHINode(place)) place = LLVMGetNextInstruction(place);
-    copy_drop_promises(copy); /* they may hold on one of the ways alone */
+    copy_drop_promises(copy); /* they may hold on one of the ways only */
     LLVMPositionBuilderBefore(unit->builder, place);
     LLVMInsertIntoBuilder(unit->builder, copy);
     LLVMReplaceAllUsesWith(phi, copy);

@@ -4,7 +4,7 @@
  *
  * They are found in each block: addresses that differ by constants. All loads of a group are done where the
  * first is, all stores where the last is, so nothing in between may write to the same kind of memory, or read
- * it in the case of stores. No lane accesses more than it did.
+ * it in the case of stores. No lane accesses more than it did: lanes that are off load from a constant.
  *
  * Requires: the analysis, matrices found (matrix_find.c). Establishes: value.neighbours. */
 #include "compiler/simd/neighbours.h"
@@ -24,12 +24,12 @@
 /* A summand of an index. */
 struct term {
     LLVMValueRef value;
-    LLVMOpcode widened; /* how it gets its 64 bits: LLVMZExt, LLVMSExt, or 0: it has them */
+    LLVMOpcode widened; /* how it is extended to 64 bits: LLVMZExt, LLVMSExt, or 0: it has 64 bits */
 };
 
 struct spot {
     LLVMValueRef base;
-    struct term terms[MOST_TERMS]; /* in the order of their addresses */
+    struct term terms[MOST_TERMS]; /* sorted by the address of `value`: equal sums have equal lists */
     int count;
     int64_t scale, bytes;
 };
@@ -38,7 +38,7 @@ struct sum {
     struct term terms[MOST_TERMS];
     int count;
     int64_t constant;
-    bool full; /* of more terms */
+    bool full; /* it has more than MOST_TERMS terms */
 };
 
 static void add_term(struct sum *sum, LLVMValueRef value, LLVMOpcode widened) {
@@ -63,7 +63,7 @@ static bool is_exact(LLVMValueRef sum, LLVMOpcode widened) {
     return widened == LLVMSExt ? LLVMGetNSW(sum) : LLVMGetNUW(sum);
 }
 
-/* `near`: sums that may wrap around are taken apart, too. */
+/* near: takes apart sums that may wrap around, too. */
 static void add_terms(struct sum *sum, LLVMValueRef value, LLVMOpcode widened, bool near, int depth) {
     if (depth == MOST_DEPTH || !is_sum(value) || (!near && !is_exact(value, widened))) {
         add_term(sum, value, widened);
@@ -83,8 +83,9 @@ static LLVMOpcode extension_of(LLVMValueRef value) {
     return LLVMIsAZExtInst(value) ? LLVMZExt : LLVMIsASExtInst(value) ? LLVMSExt : 0;
 }
 
-/* An index as a sum. In a small launch (struct code_shape), indexes of 32 bits that are used do not wrap
- * between each other if they are a small constant apart: they are all in one half of the numbers. */
+/* An index as a sum; false: of too many terms, or with a large constant. In a small launch (struct
+ * code_shape), no array has 2^31 bytes. Two 32-bit indexes that are used with one base, and are a small
+ * constant apart modulo 2^32, are therefore exactly that far apart. */
 static bool sum_of_index(struct simd *s, LLVMValueRef index, struct sum *sum) {
     struct sum wide = {.count = 0};
     add_terms(&wide, index, 0, false, 0);
@@ -100,7 +101,7 @@ static bool sum_of_index(struct simd *s, LLVMValueRef index, struct sum *sum) {
     return !sum->full && sum->constant >= -SMALL_REACH && sum->constant <= SMALL_REACH;
 }
 
-/* One step of an address: its constants, and at most one index that is none. */
+/* One step of an address: its constants, and at most one index that is not constant. */
 static bool add_step(struct simd *s, LLVMValueRef gep, struct spot *place) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     struct spot sum = *place;
@@ -212,7 +213,8 @@ static bool has_member(const struct neighbours *group, LLVMValueRef i) {
     return false;
 }
 
-/* Whether loads may pass the call: those whose own tests it is not one of, if it tests an access. */
+/* Whether loads may move before the call. A test (bounds.c) stays before the accesses that it tests: those at
+ * the same spot. */
 static bool loads_may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef load) {
     if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
     struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS)), own = spot_of(s, address_of(load));
@@ -239,7 +241,7 @@ static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRe
 
 /* ---- What pays. */
 
-/* The lanes whose vectors are transposed together: a chunk's, or all of threads side by side. */
+/* How many lanes are transposed together: those of a chunk or, for threads side by side, all. */
 static int lanes_together(const struct simd *s) {
     return s->chunk_lanes == 1 ? s->lanes : s->chunk_lanes;
 }
@@ -375,9 +377,9 @@ static LLVMValueRef address_at(struct simd *s, LLVMValueRef base, int64_t bytes)
     return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
 }
 
-/* A vector's bytes of nothing, to load from for lanes that are off. */
+/* An address for lanes that are off: `group->bytes` after it are the 16 bytes of a constant. */
 static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVMTypeRef pointer) {
-    static const char name[] = "nothing";
+    static const char name[] = "lanes.off"; /* no name of a source has a dot */
     LLVMTypeRef i8 = LLVMInt8TypeInContext(s->unit->context);
     LLVMValueRef global = LLVMGetNamedGlobal(s->unit->module, name);
     if (!global) {
@@ -392,7 +394,7 @@ static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVM
     return LLVMConstAddrSpaceCast(LLVMConstGEP2(i8, global, &back, 1), pointer);
 }
 
-/* Whether the lanes' addresses are a vector of their own. */
+/* Whether the lanes' addresses are in a vector, rather than offsets from a scalar. */
 static bool has_own_addresses(struct simd *s, LLVMValueRef address) {
     return s->chunk_lanes > 1 && !piece_is(s, address) && shape_of(s, address) < 0;
 }
@@ -547,9 +549,9 @@ static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
         emit_stores(s, group, chunk);
 }
 
-/* What threads side by side have loaded together and now store to neighbouring elements, as one vector: of a
- * tile that is transposed on its way. NULL: something else. LLVM would take the elements from where they were
- * loaded, one by one. */
+/* Threads side by side may store to neighbouring elements what they have loaded together, as in a tile that
+ * is transposed on its way. Returns the vector of these values; NULL: another access. Without it, LLVM would
+ * copy the elements one by one. */
 static LLVMValueRef column_of(struct simd *s, LLVMValueRef access) {
     LLVMValueRef value = LLVMGetOperand(access, 0);
     if (is_load(access) || !LLVMIsALoadInst(value)) return NULL;
@@ -564,8 +566,8 @@ static LLVMValueRef column_of(struct simd *s, LLVMValueRef access) {
     return NULL;
 }
 
-/* Threads side by side are written for all lanes at once: their loads with the first, their stores with the
- * last. Not where only some of them are written (parts.c). */
+/* For threads side by side, emits the access of all lanes at once: loads with the first lane, stores with the
+ * last. False: another access, or only some of the lanes are emitted (parts.c). */
 static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
     struct neighbours *group = value_of(s, access)->neighbours;
     if (s->first_chunk != 0 || s->end_chunk != s->chunk_count) return false;

@@ -12,7 +12,7 @@ struct neighbours {
     LLVMValueRef place;                     /* the first load, the last store: where all are written */
     int64_t bytes;                          /* from its address to the first element */
     LLVMValueRef *loaded;                   /* each lane's vector, … */
-    LLVMValueRef *columns;                  /* each load's, of threads side by side, … */
+    LLVMValueRef *columns;                  /* each load's vector, of threads side by side, … */
     int serial;                             /* in this emission */
 };
 
@@ -20,7 +20,7 @@ struct neighbours {
 void neighbours_find(struct simd *s);
 /* The constant between two addresses; false: there is none to be seen. */
 bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes);
-/* Returns false for other accesses, and where lanes are off. */
+/* Returns false for other accesses, and where lanes are off, except for loads from a vector of addresses. */
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
 
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,

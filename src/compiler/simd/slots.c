@@ -7,7 +7,7 @@
  * a time that grows with the square of the number of branches.
  *
  * Requires: the complete function s->gang, in which slots of simd_round_slot have no first contents yet.
- * Establishes: each has. No value of the emitter's that is a load from such a slot is used any more. */
+ * Establishes: each has them. Loads from these slots may be erased, so the emitter's values may dangle. */
 #include "compiler/simd/simd.h"
 
 #include <stdlib.h>
@@ -26,7 +26,8 @@ struct round_slot {
     LLVMValueRef slot, first;
     LLVMBasicBlockRef header;
     struct round_slot *next;
-    /* settle_block: in `block`, the slot contains `value`, which `store` has written; NULL: another block. */
+    /* settle_block: at this point of `block`, the slot contains `value`. store: which wrote it; NULL: an
+     * earlier block did. */
     LLVMBasicBlockRef block;
     LLVMValueRef value, store;
 };
@@ -86,9 +87,9 @@ static void begin_slot(struct simd *s, const struct flow *flow, const struct rou
     LLVMBuildStore(s->unit->builder, r->first, r->slot);
 }
 
-/* ---- Within a block, loads see what was stored, and of several stores only the last one stays. Most masks
- * are stored in one block then: mem2reg replaces such a slot without looking at the blocks up to its last
- * use, of which the cases of a switch have as many as there are cases before. */
+/* ---- Within a block, loads become the value that was stored, and only the last of several stores stays.
+ * Most masks are then used in one block only, where mem2reg replaces the slot without a look at other blocks.
+ * In a switch, it would look at the blocks of all cases, for the masks of each case. */
 
 static int compare_slots(const void *a, const void *b) {
     uintptr_t x = (uintptr_t)(*(struct round_slot *const *)a)->slot,
@@ -139,7 +140,7 @@ static void settle_block(const struct slot_table *table, LLVMBasicBlockRef block
     }
 }
 
-/* Whether it is only loaded from and stored to, as values of its type. */
+/* Whether all uses are loads and stores of its type. */
 static bool is_value(LLVMValueRef slot) {
     LLVMTypeRef type = LLVMGetAllocatedType(slot);
     for (LLVMUseRef use = LLVMGetFirstUse(slot); use; use = LLVMGetNextUse(use)) {
