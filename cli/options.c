@@ -188,7 +188,7 @@ const struct command check_command = {
         "written.\n"
         "It takes the options of smelt run; the kernel runs once, whatever --repeat says. On a GPU (--device "
         "cuda),\n"
-        "it finds the first access out of bounds and nothing else.\n",
+        "it finds only the first access that is out of bounds or misaligned.\n",
     .options = {both, of_check},
     .width = 26,
     .argument = add_positional,

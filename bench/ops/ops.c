@@ -142,7 +142,7 @@ static smelt_status unpack(const struct job *job, smelt_array *const *inputs, sm
 #define LAST .axes = {-1}, .axis_count = 1
 
 /* clang-format off */
-/* The jobs: members of struct job. */
+/* X(NAME, …) for each job: the members of its struct job. */
 #define JOBS(X) \
     X("softmax", {.operation = SMELT_OPERATION_SOFTMAX, LAST}, 1, SQUARE, .bar = {BENCH_TIME_AT_MOST, 1.25}, .to_peer = true) \
     X("log-softmax", {.operation = SMELT_OPERATION_LOG_SOFTMAX, LAST}, 1, SQUARE) \

@@ -1,8 +1,8 @@
 /* Checked runs: a kernel's bugs, named.
  *
  * A run or dispatch with `check` set runs the kernel one thread at a time on the CPU, with every access of
- * memory checked. On a GPU, the launch ends at the first access out of bounds. It returns SMELT_ERROR_CHECK
- * if anything was found; the functions below then tell what. */
+ * memory checked. On a GPU, it ends the launch at the first access that is out of bounds or misaligned. It
+ * returns SMELT_ERROR_CHECK if anything was found; the functions below then tell what. */
 #ifndef SMELT_CHECK_H
 #define SMELT_CHECK_H
 

@@ -341,8 +341,8 @@ typedef struct smelt_attention_desc {
     const char *device;   /* NULL: where the inputs are */
     smelt_stream *stream; /* of the device; NULL: its default */
     /* NULL; or, instead of a mask, biases of keys that are L lines of W columns (L × W = keys, W at most
-     * 65535): (batches, heads, rows, L) and (batches, heads, rows, W) of q's dtype. To the score of a key the
-     * element of its line and that of its column are added. smelt_attention_vjp does not accept them. */
+     * 65535): (batches, heads, rows, L) and (batches, heads, rows, W) of q's dtype. The elements of a
+     * key's line and column are added to its score. smelt_attention_vjp does not accept them. */
     smelt_array *bias_lines, *bias_columns;
     uint64_t reserved[6];
 } smelt_attention_desc;

@@ -42,7 +42,7 @@ kernel void block_tiled_vectorized(device const T *a [[buffer(0)]], device const
         }
         copy_async_wait_all();
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        // Not unrolled: unrolled by four, as by ptxas, the product took half as long again on an H200 (docs/matmul.md).
+        // Not unrolled: when ptxas unrolled it by four, the product took 1.5 times as long on an H200 (docs/matmul.md).
         _Pragma("clang loop unroll(disable)") for (int k = 0; k < BK; k++) {
             a_part.copy_from(a_tile.template tile<TM, 1>(row, k));
             b_part.copy_from(b_tile.template tile<1, TN>(k, column));

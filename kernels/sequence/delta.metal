@@ -42,7 +42,7 @@ kernel void smelt_delta(const device T *q [[buffer(0)]], const device T *k [[buf
 }
 
 // ---- On GPUs, where one thread takes long for a token: LANES lanes of a simdgroup share a column. A lane has every
-// LANES-th of the column's groups of GROUP elements, and loads what a token needs AHEAD tokens before. GROUP is 4 if the
+// LANES-th of the column's groups of GROUP elements, and loads what a token needs AHEAD tokens earlier. GROUP is 4 if the
 // addresses of q and k are multiples of four elements. WHOLE: chunks are multiples of AHEAD tokens.
 
 constant constexpr int COLUMNS = 32 / LANES, GROUPS = (DEPTH + GROUP * LANES - 1) / (GROUP * LANES), PER = GROUPS * GROUP;

@@ -1,19 +1,19 @@
-// Radix sort of long rows on GPUs. Each pass sorts the elements of a row by one digit of 8 bits, beginning with the lowest,
-// and keeps the order of elements whose digits are equal. The text stands behind the types U, an unsigned integer of the
-// element's BITS bits, and R, of places, and the constants INFINITE (the bits of infinity; 0 for integers), SIGNED, INDICES
-// (the result is the elements' places in their row) and DESCENDING. Threadgroups have THREADS threads, and tiles are TILE
-// neighbours of a row.
+// Radix sort of long rows. Each pass sorts the elements of a row by one digit of 8 bits, beginning with the lowest, and
+// keeps the order of elements whose digits are equal. The text that precedes this one defines the types U, an unsigned
+// integer of the element's BITS bits, and R, of places; and the constants BITS, INFINITE (the bits of infinity; 0 for
+// integers), SIGNED, INDICES (the result is the elements' places in their row) and DESCENDING. Threadgroups have THREADS
+// threads. A row is cut into tiles of TILE contiguous elements; the last may have fewer.
 
 struct radix_size {
   uint columns, tiles;
   uint shift;       // of the digit
-  uint first, last; // whether it is the first pass, and the last
+  uint first, last; // whether this is the first pass; the last
 };
 
 constant constexpr uint THREADS = 256, SIMDGROUPS = THREADS / 32, DIGITS = 256, PER = 16, TILE = PER * THREADS;
 
-// A digit of an element's key. Keys compare as the elements do: the keys of floats are their bits, complemented if they are
-// negative. All NaN have the largest key, and both zeros have the same.
+// A digit of an element's key. Unsigned keys compare as the elements do: the key of a positive float is its bits with the
+// sign bit set, that of a negative one its bits complemented. All NaN have the largest key; both zeros have the same key.
 inline uint digit_of(U bits, uint shift) {
   const uint ones = BITS == 32 ? 0xffffffffu : (1u << (BITS & 31)) - 1u, sign = 1u << (BITS - 1), x = bits;
   uint key = SIGNED ? x ^ sign : x;
@@ -24,7 +24,7 @@ inline uint digit_of(U bits, uint shift) {
   return (DESCENDING ? key ^ ones : key) >> shift & (DIGITS - 1);
 }
 
-// counts: (rows, DIGITS, tiles): how often a tile has a digit. Groups: tiles × rows.
+// Counts the digits of a tile. counts: (rows, DIGITS, tiles). Groups: tiles × rows.
 kernel void smelt_radix_count(const device U *x [[buffer(0)]], device uint *counts [[buffer(1)]],
                               constant radix_size &size [[buffer(2)]], uint2 group [[threadgroup_position_in_grid]],
                               uint me [[thread_index_in_threadgroup]]) {
@@ -40,7 +40,7 @@ kernel void smelt_radix_count(const device U *x [[buffer(0)]], device uint *coun
   for (uint i = 0; i < PER; i++) {
     const bool inside = first + i * THREADS < columns;
     const uint digit = digit_of(own[i], shift);
-    // Often all elements of a simdgroup have the same highest digit: they are counted together.
+    // Elements of a simdgroup often share the highest digit: one atomic operation then counts all of them.
     if (simd_all(inside && digit == simd_broadcast(digit, 0))) {
       if (me % 32 == 0) atomic_fetch_add_explicit(&found[digit], 32u, memory_order_relaxed);
     } else if (inside) {
@@ -51,10 +51,10 @@ kernel void smelt_radix_count(const device U *x [[buffer(0)]], device uint *coun
   counts[(long(group.y) * DIGITS + me) * size.tiles + group.x] = atomic_load_explicit(&found[me], memory_order_relaxed);
 }
 
-constant constexpr uint AHEAD = 8; // counts of a lane that are loaded together
+constant constexpr uint AHEAD = 8; // counts that a lane loads together
 
-// Replaces counts by their sums over the tiles before. totals: (rows, DIGITS), the sums over all tiles. Each simdgroup has a
-// digit. Groups: DIGITS / SIMDGROUPS × rows.
+// Replaces each count by the sum of the counts of the tiles before it. totals: (rows, DIGITS), the sums over all tiles. A
+// simdgroup computes one digit of a row. Groups: DIGITS / SIMDGROUPS × rows.
 kernel void smelt_radix_scan(device uint *counts [[buffer(0)]], device uint *totals [[buffer(1)]],
                              constant radix_size &size [[buffer(2)]], uint2 group [[threadgroup_position_in_grid]],
                              uint simdgroup [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
@@ -82,7 +82,7 @@ kernel void smelt_radix_scan(device uint *counts [[buffer(0)]], device uint *tot
   if (lane == 0) totals[line] = carry;
 }
 
-// The sum of `value` over the threads before this one.
+// The sum of `value` over the threads before this one. Calls without a barrier between them need `parts` of their own.
 inline uint sum_before(uint value, uint simdgroup, uint lane, threadgroup uint *parts) {
   const uint before = simd_prefix_exclusive_sum(value);
   if (lane == 31) parts[simdgroup] = before + value;
@@ -92,9 +92,9 @@ inline uint sum_before(uint value, uint simdgroup, uint lane, threadgroup uint *
   return sum;
 }
 
-// Moves the elements of a tile to their places in the order of the digit, and with INDICES their places before the first
-// pass. The tile is sorted in threadgroup memory first, so that elements with the same digit are stored together. Groups:
-// tiles × rows.
+// Moves the elements of a tile to where the order by the digit puts them in the row. With INDICES, moves their original
+// places along. The tile is sorted in threadgroup memory first, so that elements with the same digit are stored together.
+// counts and totals: the results of smelt_radix_scan. Groups: tiles × rows.
 kernel void smelt_radix_scatter(const device U *x [[buffer(0)]], const device R *places [[buffer(1)]],
                                 const device uint *counts [[buffer(2)]], const device uint *totals [[buffer(3)]],
                                 device U *to [[buffer(4)]], device R *to_places [[buffer(5)]],
@@ -104,9 +104,9 @@ kernel void smelt_radix_scatter(const device U *x [[buffer(0)]], const device R 
   threadgroup uint sums[SIMDGROUPS * DIGITS], goes[DIGITS], parts[SIMDGROUPS], row_parts[SIMDGROUPS], held[TILE];
   const uint columns = size.columns, shift = size.shift, first = group.x * TILE, end = min(columns - first, TILE);
   const long start = long(group.y) * columns;
-  const uint mine = simdgroup * (32 * PER) + lane; // each simdgroup has PER times 32 neighbours, in order
+  const uint mine = simdgroup * (32 * PER) + lane; // each simdgroup has 32 * PER contiguous elements
   U own[PER];
-  uint rank[PER]; // among the simdgroup's elements with the same digit; later in the sorted tile
+  uint rank[PER]; // among the simdgroup's elements with the same digit; later the place in the sorted tile
   x += start + first;
   to += start;
 #pragma unroll
@@ -117,7 +117,7 @@ kernel void smelt_radix_scatter(const device U *x [[buffer(0)]], const device R 
   for (uint i = 0; i < PER; i++) {
     const bool inside = mine + 32 * i < end;
     const uint digit = digit_of(own[i], shift);
-    uint alike = uint(simd_vote::vote_t(simd_ballot(inside))); // the lanes with this lane's digit
+    uint alike = uint(simd_vote::vote_t(simd_ballot(inside))); // after the loop: the lanes with this lane's digit
 #pragma unroll
     for (uint bit = 0; bit < 8; bit++) {
       const bool set = digit >> bit & 1;
@@ -132,7 +132,7 @@ kernel void smelt_radix_scatter(const device U *x [[buffer(0)]], const device R 
     rank[i] = before + below;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  // Thread d finds where elements with digit d begin: those of each simdgroup in the tile, and those of the tile in the row.
+  // Thread d finds where elements with digit d begin: in the sorted tile, for each simdgroup; in the row, for the tile.
   uint count = 0;
   for (uint i = 0; i < SIMDGROUPS; i++) {
     const uint those = sums[i * DIGITS + me];

@@ -56,9 +56,9 @@ class Kernel(_smelt.Kernel):
     - `device`: "cpu", "cpu-scalar", "cuda:0" …; by default the GPU on which the first input that is on one lies,
       else the CPU. `stream`: a stream of that GPU (PyTorch's, CuPy's, or the address of a CUstream); by default the
       current one of the library whose arrays are given.
-    - `check=True`: every access of memory is checked; CheckError names what is wrong (docs/checking.md). On a GPU
-      only accesses out of bounds are found. On a CPU a string looks for more: words of "not-finite", "unsigned",
-      "divergent", "conversions", "advice", "all", separated by commas.
+    - `check=True`: every access of memory is checked; CheckError names what is wrong (docs/checking.md). On a GPU,
+      only the first access that is out of bounds or misaligned is found. On a CPU, a string looks for more: words of
+      "not-finite", "unsigned", "divergent", "conversions", "advice", "all", separated by commas.
     - `timeout`: seconds after which the run is ended (TimeoutError). `profile="apple"`: the limits of an Apple GPU.
     - `ensure_row_contiguous`: for this call, instead of what the kernel was made with.
     - `out`: a list of arrays to write into instead of new ones; shapes and dtypes may then be left out.

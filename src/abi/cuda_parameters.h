@@ -18,14 +18,14 @@ struct cuda_parameters {
     uint64_t slots[];
 };
 
-/* Of tested codes, behind the slots, one per slot: the memory that accesses through it may touch. */
+/* In tested codes, one per slot follows the slots: the memory that accesses through the slot may touch. */
 struct cuda_extent {
-    uint64_t start; /* an address in the device's memory; of threadgroup memory 0: the slot's own */
+    uint64_t start; /* an address in the device's memory; 0 for threadgroup memory: the slot is its start */
     uint64_t bytes;
 };
 
-/* Behind them, 16-aligned, the contents of inlined buffers, in the order of their bindings, each of
- * inlined_bytes(). */
+/* Last, 16-aligned, the contents of inlined buffers, in the order of their bindings, each of inlined_bytes().
+ */
 #define CUDA_PARAMETER_LIMIT 4096 /* bytes in all */
 
 /* The bytes of a class of struct code_shape's `inlined`: 16, 32 … 2048. */
@@ -42,16 +42,17 @@ static inline uint8_t inlined_class(size_t bytes) {
 
 enum cuda_found { CUDA_FOUND_NOTHING, CUDA_FOUND_OUTSIDE, CUDA_FOUND_MISALIGNED };
 
-/* Zeros before the launch. Codes that are polled but not tested have its first word alone. */
+/* Zeros before the launch. Codes that are polled but not tested use `flag` alone. */
 struct cuda_stop {
     uint32_t flag; /* not 0: the kernel must end */
-    /* Tested codes: the first thread whose access must not happen sets `found`, describes the access, and
-     * sets the flag. */
+    /* Tested codes: the first thread whose access fails a test sets `found`, describes the access, and then
+     * sets `flag`. */
     uint32_t found;         /* enum cuda_found */
-    uint64_t sites;         /* address of a struct access_site in the device's memory, as all in it */
-    uint64_t address;       /* of the lowest access that the test stands for */
-    uint64_t start, extent; /* of the array: bytes; 0, and the bytes that the address must be a multiple of */
-    uint64_t group, thread; /* the number of the group in the grid, x fastest, and the index in the group */
+    uint64_t sites;         /* address of a struct access_site; its pointers are the device's, too */
+    uint64_t address;       /* of the lowest access that the test covers */
+    uint64_t start;         /* of the array; MISALIGNED: 0 */
+    uint64_t extent;        /* bytes of the array; MISALIGNED: what the address must be a multiple of */
+    uint64_t group, thread; /* the group's number in the grid, x fastest; the thread's index in it */
 };
 
 /* What kernels log. A thread counts its call in `lines`, takes CUDA_LOG_HEADER + n words with one atomic

@@ -19,7 +19,7 @@ void smelt_tape_resume(void) {
     if (paused) paused--;
 }
 
-/* Tapes that were begun since then do record. */
+/* Whether a pause that began after the tape is in progress: tapes begun within a pause do record. */
 static bool is_paused(const smelt_tape *tape) {
     return tape->pauses < paused;
 }

@@ -24,7 +24,7 @@ struct smelt_tape {
     struct smelt_tape *below; /* of the thread's open tapes */
     const void *thread;       /* an address that is the thread's own */
     bool open;
-    int pauses; /* that were in progress when it was begun: only later ones hold for it */
+    int pauses; /* in progress when it was begun: only later pauses apply to it */
     int busy;   /* its own products are being computed: it records nothing */
     struct node *nodes;
     int node_count, node_capacity;

@@ -111,7 +111,7 @@ static struct access meant(struct check *check, char *address, const char *base,
 }
 
 /* The fast path: whether an access is inside its object, aligned, and races with nothing. If so, it is noted.
- * False: access_any is to judge it. */
+ * If not, access_any must judge it. */
 static bool is_usual(struct check *check, char *address, const char *base, uint64_t extent, uint64_t bytes,
                      uint32_t flags, const struct check_site *site) {
     enum check_space space = CHECK_SPACE(flags);

@@ -74,17 +74,18 @@ bool finding_is_advice(const smelt_finding *finding);
 const char *findings_text(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The message of an access that misses its array. The finding has its threads, argument and index. bytes: of
- * the access, if it is larger than an element; else 0. count: elements of the array. */
+/* The message for an access that misses its array. told: its threads, argument and index are set. bytes: the
+ * size of the access if it is larger than an element; otherwise 0. count: the array's elements. */
 const char *findings_outside(struct findings *findings, const smelt_finding *told, const char *verb,
                              uint64_t bytes, uint64_t count);
 
-/* … and of one whose address is not a multiple of `bytes`. */
+/* … for an access at an address that is not a multiple of `bytes`. */
 const char *findings_misaligned(struct findings *findings, const smelt_finding *told, const char *verb,
                                 uint64_t bytes);
 
-/* Ends a launch of `kernel`: those that `accept` (optional) takes become the calling thread's, which takes
- * them. CHECK, with the first one's message, if any is not advice. */
+/* Ends a checked launch of `kernel`: the findings that `accept` (optional) takes become the calling thread's,
+ * which owns `findings` from then on. Returns CHECK, with the message of the first one that is not advice, if
+ * there is one. */
 smelt_status findings_end(struct findings *findings, const char *kernel,
                           bool (*accept)(const void *context, smelt_finding *finding), const void *context);
 

@@ -309,7 +309,7 @@ bool race_changed_by_other(const struct check *check, const struct region *regio
                       check->intervals[interval_of(writer)].group != check->group.number);
 }
 
-/* The bytes, as bits, of the word at `at` that an access of [offset, end) has. */
+/* A mask of the bytes of the word at `at` that an access of [offset, end) covers. */
 static unsigned mask_at(uint64_t at, uint64_t offset, uint64_t end) {
     unsigned mask = 15;
     if (at < offset) mask &= 15u << (offset - at);

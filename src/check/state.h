@@ -172,7 +172,7 @@ void memories_unmap(void *start, size_t bytes);
 /* race.c */
 void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
                  uint64_t bytes, enum check_access access, const struct check_site *site);
-/* The fast path of race_access. False: the access may race, and race_access is to judge it; part of it may be
+/* The fast path of race_access. False: the access may race, and race_access must judge it; part of it may be
  * noted already. */
 bool race_usual(struct check *check, struct region *region, enum memory_kind kind, char *address,
                 uint64_t bytes, enum check_access access, const struct check_site *site);

@@ -41,12 +41,12 @@ struct preparation {
 
 /* A buffer of a launch: a part of an array's memory, or bytes of the caller. */
 struct launch_buffer {
-    struct memory *memory; /* NULL: bytes that travel with the launch and that the kernel only reads */
-    char *start;           /* of the memory, or of the bytes */
-    size_t offset;         /* where the buffer begins, from `start` on */
-    size_t bytes;          /* of the buffer's elements */
-    size_t before,
-        span; /* tested code: bytes that strides reach before its first element, and all; 0, 0: `bytes` */
+    struct memory *memory;    /* NULL: bytes that travel with the launch and that the kernel only reads */
+    char *start;              /* of the memory, or of the bytes */
+    size_t offset;            /* where the buffer begins, from `start` on */
+    size_t bytes;             /* of the buffer's elements */
+    size_t before;            /* tested code: bytes that strides reach before the first element */
+    size_t span;              /* … and all bytes that they reach; 0: `bytes` */
     const smelt_array *array; /* for messages; NULL: bytes */
     bool undefined;           /* checked launches: nobody has given the elements values */
 };
@@ -80,7 +80,7 @@ struct launch {
     const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
     const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
     bool tested;          /* accesses are tested against the extents of their arrays */
-    bool check;           /* on `checked` of the device that is named, or by tests */
+    bool check;           /* the caller asks for a checked launch: on device.checked, or by device.tests */
     const char *look_for; /* … for what else on request: words, as in smelt_run_desc.also; NULL: nothing */
     uint32_t also;        /* … as bits of enum check_also */
     bool unchecked;       /* not `tested`, as the caller asks */
@@ -100,9 +100,9 @@ struct device {
     const char *target;           /* the target of its code; part of cache keys; NULL: this machine's CPU */
     enum engine engine;           /* the engine of its code */
     const struct device *checked; /* (optional) the same device, where every access of memory is checked */
-    bool tests;                   /* instead: checked launches run code that tests accesses (`tested`) */
-    uint64_t threadgroup_limit;   /* bytes of threadgroup memory */
-    uint32_t thread_limit;        /* threads per group */
+    bool tests; /* without `checked`: checked launches run code that tests accesses (launch.tested) */
+    uint64_t threadgroup_limit;       /* bytes of threadgroup memory */
+    uint32_t thread_limit;            /* threads per group */
     const struct memory_space *space; /* the memory of arrays that kernels use; NULL: the host's */
     /* device/stream.h; each NULL if launches have ended when `run` returns. */
     const struct stream_functions *streams;

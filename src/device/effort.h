@@ -4,9 +4,9 @@
 
 #include "device/device.h"
 
-/* For a code that the launch lacks. If SMELT_TIERS is "quick", it is quick code for every launch. Otherwise
- * the best is compiled if SMELT_TIERS is 0, the launch needs the best, or its time-out is short: quick code
- * may take many times as long. */
+/* How to compile a code that the launch lacks. If SMELT_TIERS is "quick": quick code for every launch.
+ * Otherwise the best code if SMELT_TIERS is 0, the launch needs it, or its time-out is short, since quick
+ * code may run many times as long. */
 enum compile_effort launch_effort(const struct launch *launch);
 
 /* SMELT_TIERS is "quick": quick code is not replaced. For tests. */

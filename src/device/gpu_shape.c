@@ -54,7 +54,7 @@ void gpu_shape(const struct launch *launch, bool barrier_hint, struct code_shape
         if (launch->groups[d] > (d ? GPU_MOST_BLOCKS : GPU_MOST_BLOCKS_X)) shape->folded = 1;
     }
     if (launch->tested) {
-        /* An index may be anything, and every access is to keep its own line. */
+        /* Indices and addresses may be anything, and each access keeps its own line of the source. */
         shape->tested = shape->polled = 1;
         shape->small = shape->aligned = shape->distinct = 0;
     } else {

@@ -58,7 +58,7 @@ struct event_functions {
 
 /* The work that the next launch of a recording waits for. */
 struct recording_ends {
-    void **nodes; /* distinct; of the device. The array is allocated by malloc and owned by the caller */
+    void **nodes; /* the device's, each once. The array is allocated by malloc and owned by the caller */
     size_t count;
 };
 
@@ -68,8 +68,8 @@ struct recording_functions {
     smelt_status (*end)(smelt_stream *stream, smelt_recording **recording);
     smelt_status (*replay)(smelt_recording *recording, smelt_stream *stream);
     void (*destroy)(smelt_recording *recording);
-    /* (optional, both or none) On a stream that records. ends: the work that the next launch waits for.
-     * wait_for: makes the next launch wait for these instead. */
+    /* (optional: both or neither) For a stream that is recording. ends: returns the work that the next launch
+     * waits for. wait_for: makes the next launch wait for other work instead. */
     smelt_status (*ends)(smelt_stream *stream, struct recording_ends *ends);
     smelt_status (*wait_for)(smelt_stream *stream, const struct recording_ends *ends);
 };

@@ -10,7 +10,7 @@ struct branches {
     const struct recording_functions *functions;
     smelt_stream *stream;
     struct recording_ends *ends; /* of each step; the last element: of the work recorded before all steps */
-    uint64_t *covered;           /* bits of the steps that a step found already waits for */
+    uint64_t *covered;           /* a bit per step: whether a step already found waits for it */
 };
 
 /* Adds `more` to `all`, without duplicates: steps that launch nothing end where those that they need do. */

@@ -1,6 +1,7 @@
-/* Sorting along an axis: on GPUs and cpu-scalar by the kernels of kernels/sorting, long rows by sort_radix.c.
- * On a CPU by a radix sort in plain code, whose scattered stores vectors do not help; for 64-bit elements,
- * too. Equal elements keep their order; NaN comes last. */
+/* Sorting along an axis. GPUs and cpu-scalar run the kernels of kernels/sorting: a bitonic network, or for
+ * long rows a radix sort (sort_radix.c). Device cpu runs a radix sort in plain code, since vectors do not
+ * help its scattered stores; it also sorts 64-bit elements, on both CPU devices. Equal elements keep their
+ * order. NaN counts as the largest element. */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
@@ -15,7 +16,7 @@
 #define MOST_BLOCK 2048
 #define LEAST_BLOCK 32
 #define MOST_THREADS 256
-/* Steps in memory that one launch does: a thread holds the 2^3 keys that these exchange with one another. */
+/* Steps per launch of smelt_sort_step: a thread holds the 2^3 keys that they exchange with one another. */
 #define MOST_STEPS 3
 
 /* Shared with the kernels. */
@@ -35,7 +36,7 @@ static uint32_t power_of_two(int64_t count) {
     return power;
 }
 
-/* steps: how many smelt_sort_step does; 0 for the other entries. */
+/* steps: the STEPS of smelt_sort_step; 0 for the other entries. */
 static smelt_status run(const struct call *call, const char *entry, uint32_t block,
                         smelt_array *const arrays[3], const struct sort_size *size, int steps) {
     const struct routine routine = {.entry = entry,

@@ -3,20 +3,21 @@
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
 
-/* A bitonic network takes fewer launches for short rows, unless there are many. Measured on an H200. */
+/* A bitonic network takes fewer launches for short rows, and is faster unless there are many. Chosen by times
+ * on an H200. */
 #define SHORTEST_ROW 2049
 #define LONG_ROW 32768
 #define MANY_ELEMENTS (1 << 21)
-/* Of elements of one or two bytes, which take fewer passes. */
+/* For elements of one or two bytes, which take fewer passes. */
 #define LONG_NARROW_ROW 8192
 #define MANY_NARROW_ELEMENTS (1 << 18)
 
-/* Of the kernels. */
+/* Constants of radix.metal. */
 #define THREADS 256
 #define TILE 4096
 #define DIGIT_BITS 8
 #define DIGITS (1 << DIGIT_BITS)
-#define DIGITS_OF_GROUP (THREADS / 32)
+#define DIGITS_PER_GROUP (THREADS / 32) /* of smelt_radix_scan */
 
 /* Shared with the kernels. */
 struct radix_size {
@@ -57,7 +58,7 @@ static int bits_of(const struct sorting *s) {
     return (int)(8 * smelt_dtype_bytes(s->rows->array->dtype));
 }
 
-/* The size is the last of the buffers. */
+/* Runs a kernel on `arrays`, followed by the size as the last buffer; groups: per row. */
 static smelt_status run(const struct sorting *s, const char *entry, smelt_array *const *arrays, int count,
                         int64_t groups) {
     static const smelt_dtype unsigned_of[] = {[1] = SMELT_UINT8, [2] = SMELT_UINT16, [4] = SMELT_UINT32};
@@ -77,16 +78,16 @@ static smelt_status run(const struct sorting *s, const char *entry, smelt_array 
     return routine_run(s->call, &routine, &dispatch);
 }
 
-/* Of one digit: elements go from x to `to`, their places from `places` to `to_places`. */
+/* Sorts by one digit: moves elements from x to `to`, and their places from `places` to `to_places`. */
 static smelt_status run_pass(const struct sorting *s, smelt_array *x, smelt_array *places, smelt_array *to,
                              smelt_array *to_places) {
     TRY(run(s, "smelt_radix_count", (smelt_array *[]){x, s->counts}, 2, s->size.tiles));
-    TRY(run(s, "smelt_radix_scan", (smelt_array *[]){s->counts, s->totals}, 2, DIGITS / DIGITS_OF_GROUP));
+    TRY(run(s, "smelt_radix_scan", (smelt_array *[]){s->counts, s->totals}, 2, DIGITS / DIGITS_PER_GROUP));
     smelt_array *const arrays[] = {x, places, s->counts, s->totals, to, to_places};
     return run(s, "smelt_radix_scatter", arrays, 6, s->size.tiles);
 }
 
-/* elements, places: two arrays each, which passes write in turn; the last pass writes the second. */
+/* elements, places: two arrays each. Passes write them in turn, so that the last pass writes the second. */
 static smelt_status run_passes(struct sorting *s, smelt_array *const elements[2],
                                smelt_array *const places[2]) {
     int passes = bits_of(s) / DIGIT_BITS;
@@ -119,11 +120,9 @@ smelt_status sort_radix(const struct call *call, const struct routine_rows *rows
     if (status == SMELT_OK) status = create(&s, dtype, columns, &scratch[0]);
     if (status == SMELT_OK && indices) status = create(&s, SMELT_INT32, columns, &scratch[1]);
     if (status == SMELT_OK && indices) status = create(&s, dtype, columns, &scratch[2]);
-    /* Without indices, kernels do not use places. */
-    smelt_array *const elements[] = {scratch[0], indices ? scratch[2] : out}, *const places[] = {
-                                                                                  indices ? scratch[1]
-                                                                                          : s.totals,
-                                                                                  indices ? out : s.totals};
+    smelt_array *const elements[] = {scratch[0], indices ? scratch[2] : out};
+    /* Without indices, the kernels do not access places: any array will do. */
+    smelt_array *const places[] = {indices ? scratch[1] : s.totals, indices ? out : s.totals};
     if (status == SMELT_OK) status = run_passes(&s, elements, places);
     smelt_array_release(s.counts);
     smelt_array_release(s.totals);

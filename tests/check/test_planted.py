@@ -6,8 +6,8 @@ marked at the ends of the lines where they happen: `// SM001 a[64]` is the code,
 with the index of the element. A function above a kernel belongs to it. `// finding: SM006 out[28]` is a finding without
 a line. A .body file is one kernel.
 
-On a GPU a checked run ends at the first access that is out of bounds or misaligned, of whichever thread, and finds nothing
-else: what it finds must be one of the marks SM001 and SM012.
+On a GPU, a checked run ends at the first access that is out of bounds or misaligned, of any thread, and finds nothing
+else: this access must be one of the marks SM001 and SM012.
 """
 import json
 import os
@@ -98,7 +98,7 @@ def problem(smelt, path, name, arguments, marks):
 NOT_ON_GPUS = {
     "private_array_by_a_constant": "the optimiser knows that the access is out of bounds, and removes it",
     "in_a_function": "the optimiser knows that the access is out of bounds, and removes it",
-    "that_reads_too_far": "assertions are evaluated on CPUs alone",
+    "that_reads_too_far": "assertions are evaluated on CPUs only",
 }
 
 

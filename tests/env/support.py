@@ -18,6 +18,8 @@ COUNT = 16
 
 # `make check-long` runs everything once without the sampling that keeps `make check` short.
 FULL = "SMELT_TEST_FULL" in os.environ
+# SMELT_TIERS for tests that compile many kernels: quick code takes half the time to generate.
+TIERS = "0" if FULL else "quick"
 
 
 def link_or_copy(path, other):
@@ -25,7 +27,7 @@ def link_or_copy(path, other):
         os.link(path, other)
     except FileNotFoundError:
         raise
-    except OSError:  # two file systems, or one without links
+    except OSError:  # two file systems, or one that lacks links
         shutil.copy2(path, other)
 
 
@@ -42,7 +44,7 @@ class Scratch:
             self.take_preludes(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "test-cache"))
 
     def take_preludes(self, folder):
-        """By links, where one file system has both: copies of hundreds of megabytes would take longer than most tests."""
+        """Links the preludes if it can: copies of hundreds of megabytes would take longer than most tests."""
         os.mkdir(self.cache, 0o700)
         for name in os.listdir(folder) if os.path.isdir(folder) else []:
             if name.endswith(".pch"):

@@ -5,14 +5,13 @@ import json
 import os
 import xml.etree.ElementTree
 
-from support import FULL, SMELT, expect, expect_equal, run_tests
+from support import FULL, SMELT, TIERS, expect, expect_equal, run_tests
 
 ALGORITHMS = ["naive", "coalescing", "tiled", "tiled_register", "block_tiled", "block_tiled_vectorized", "tensor_core", "best"]
 
 
 def run_json(scratch, *arguments, **changes):
-    done = scratch.run(["bench", "matmul", "--quick", "--json", *arguments], timeout=300,
-                       SMELT_TIERS="0" if FULL else "quick", **changes)
+    done = scratch.run(["bench", "matmul", "--quick", "--json", *arguments], timeout=300, SMELT_TIERS=TIERS, **changes)
     return done, json.loads(done.stdout) if done.stdout else []
 
 
@@ -31,7 +30,7 @@ def test_every_step_is_right(scratch):
 def test_chosen_steps_in_a_table_and_a_picture(scratch):
     picture = os.path.join(scratch.out, "ladder.svg")
     done = scratch.run(["bench", "matmul", "--quick", "--device", "cpu", "--sizes", "64,96", "--algorithm", "tiled,best",
-                        "--plot", picture], SMELT_TIERS="0" if FULL else "quick")
+                        "--plot", picture], SMELT_TIERS=TIERS)
     expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
     lines = done.stdout.splitlines()
     for job in ("product-64x64x64-float32", "product-96x96x96-float32"):

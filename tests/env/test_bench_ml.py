@@ -2,14 +2,14 @@
 """A trial run of `smelt bench ml`: every way to write every kernel gives right results, with each instruction set."""
 import json
 
-from support import FULL, expect, expect_equal, run_tests
+from support import FULL, TIERS, expect, expect_equal, run_tests
 
 WAYS = {"matvec-q4_0": 3, "matvec-q5_0": 3, "matvec-q8_0": 3, "matvec-mxfp4": 3, "matvec-q4_K": 3, "matvec-q6_K": 3,
         "matmat-f16": 2, "matmat-q4_0": 1, "attention": 4, "softmax-rows": 5, "rms-norm": 4}
 
 
 def run_quick(scratch, jobs, **changes):
-    done = scratch.run(["bench", "ml", *jobs, "--quick", "--json"], timeout=300, SMELT_TIERS="0" if FULL else "quick", **changes)
+    done = scratch.run(["bench", "ml", *jobs, "--quick", "--json"], timeout=300, SMELT_TIERS=TIERS, **changes)
     expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
     return json.loads(done.stdout)
 

@@ -2,7 +2,7 @@
 """A trial run of `smelt bench ops`: every operation gives right results and takes part next to its floor."""
 import json
 
-from support import FULL, expect, expect_equal, run_tests
+from support import TIERS, expect, expect_equal, run_tests
 
 JOBS = {"softmax", "log-softmax", "layer-norm", "rms-norm", "rope", "transpose", "sum", "cumsum", "sort", "fft", "hadamard",
         "conv2d", "depthwise", "matmul", "grid-sample", "chunk-inverse", "gated-delta", "random-uniform", "random-normal",
@@ -11,7 +11,7 @@ JOBS = {"softmax", "log-softmax", "layer-norm", "rms-norm", "rope", "transpose",
 
 
 def test_every_operation_is_right(scratch):
-    done = scratch.run(["bench", "ops", "--quick", "--json"], timeout=300, SMELT_TIERS="0" if FULL else "quick")
+    done = scratch.run(["bench", "ops", "--quick", "--json"], timeout=300, SMELT_TIERS=TIERS)
     expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
     rows = [row for row in json.loads(done.stdout) if "note" not in row]
     for row in rows:

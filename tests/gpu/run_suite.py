@@ -5,8 +5,9 @@
                            [--part small] [--sanitizer memcheck|racecheck] [--target sm_80] [--log FOLDER] [--list]
 
 What runs: the cases of tests/kernels (against their expectations, and bit by bit against device cpu), the families of
-tests/ml (against float64 references and device cpu), tests/check (accesses out of bounds), tests/seeds, tests/prelude, tests/library (against Python),
-tests/accuracy, the tests of tests/unit that are of a GPU or can be, and random kernels on both CPU engines and the GPU.
+tests/ml (against float64 references and device cpu), tests/check (accesses out of bounds), tests/seeds, tests/prelude,
+tests/library (against Python), tests/accuracy, the tests of tests/unit that are of a GPU or can be, and random kernels on
+both CPU engines and the GPU.
 Standard output has a line for each failure, its message in it, a line for each test that was skipped, and last
 `passed N, failed N, skipped N`. Exit status: 0 none failed, 1 some did, 2 bad command line, 77 there is no GPU.
 

@@ -1,4 +1,4 @@
-; A load whose value is used under the same condition only is predicated, and its block is gone; one whose value is used elsewhere stays.
+; A load is predicated, and its block removed, if its value is used under the same condition alone. A load that is used elsewhere stays.
 ; run: ptx ptx-target+ptx-ahead
 ; expect: @$2 ld.global.b32 $0, [$1]
 ; expect: call void @llvm.nvvm.barrier0()

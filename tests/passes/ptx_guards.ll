@@ -1,4 +1,5 @@
-; Two guarded loads, each stored to threadgroup memory, in a kernel with a barrier: one test, both loads, both stores; and the code as it was.
+; Two guarded loads, each stored to threadgroup memory, in a kernel with a barrier: one test chooses between a form with both loads before
+; both stores and the code as it was.
 ; run: ptx ptx-target+ptx-guards
 ; expect: %{both:…} = select i1 %first.in, i1 %second.in, i1 false
 ; expect: br i1 %{both:…}, label %together, label %rest

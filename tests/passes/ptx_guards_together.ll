@@ -1,4 +1,4 @@
-; Between two guarded loads, the lanes of a warp compute together: there is no form for some of them.
+; The lanes of a warp compute together between two guarded loads, so the chain gets no second form, which only some lanes would take.
 ; run: ptx ptx-target+ptx-guards
 ; expect: br i1 %first.in, label %first, label %middle
 ; expect: %product = call float asm "mma"

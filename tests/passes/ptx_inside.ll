@@ -1,4 +1,4 @@
-; A test of an access is a comparison and one piece of assembly, which describes the access and ends the thread.
+; A test of an access becomes a comparison and one piece of assembly, which describes the access and ends the thread.
 ; run: ptx ptx-target+ptx-inside tested=1
 ; expect: %{misses:…} = icmp uge i64 %{…}, %{…}
 ; expect: %{word:…} = zext i1 %{misses:…} to i32

@@ -1,8 +1,8 @@
-// Products that load the next tile before they multiply this one (test_ahead.py). 32 threads: C is 8 × 8, A 8 × depth, B depth × 8.
+// Products that load the next tile before they multiply the current one (test_ahead.py). For 32 threads: C is 8 × 8, A 8 × depth, B depth × 8.
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread loads a `V` of A and of B for each tile, which is 8 deep.
+// Each thread loads a `V` of A and a `V` of B per tile. Tiles are 8 deep.
 template <typename V>
 static void multiply(device const float *a, device const float *b, device float *c, uint depth, uint t, threadgroup float *memory) {
     const uint at = t * (sizeof(V) / sizeof(float)), row = at / 8, column = at % 8;
@@ -46,7 +46,7 @@ kernel void tested(device const float *a [[buffer(0)]], device const float *b [[
     multiply<float2>(a + from, b + from, c, depth, t, (threadgroup float *)memory);
 }
 
-// What was loaded is also used where the condition no longer holds.
+// The loaded value is also used where the condition does not hold.
 kernel void kept(device const float *a [[buffer(0)]], device float *o [[buffer(1)]], constant uint &n [[buffer(2)]], uint t [[thread_index_in_threadgroup]]) {
     float next = a[t], sum = 0;
     for (uint k = 0; k < n; k++) {

@@ -133,7 +133,7 @@ kernel void gathered_rows(device const uint *index [[buffer(0)]], device const f
     for (uint c = t; c < w; c += 64) o[r * w + c] = a[index[c]] + 1;
 }
 
-// As many rounds for each thread; those behind the row's end do nothing.
+// Every thread runs the same number of rounds; those past the row's end do nothing.
 kernel void guarded_rows(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *o [[buffer(2)]],
                          constant uint &w [[buffer(3)]], uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
     const uint rounds = (w + 63) / 64;
@@ -143,7 +143,7 @@ kernel void guarded_rows(device const float *a [[buffer(0)]], device const float
     }
 }
 
-// Four neighbours, each behind a guard of its own; their sum, and the last one's place.
+// Four neighbours, each behind its own guard. Also their sum, and the place of the last one.
 kernel void guarded_elements(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], device int *last [[buffer(2)]], constant uint &w [[buffer(3)]],
                              uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
     int sum = 5, place = -1;

@@ -453,7 +453,7 @@ class Machine:
     def run(self, text, slots, groups, threads, shared=1 << 16, stop=0, extents=()):
         """`slots`: addresses of buffers, in the order of the kernel's arguments. Groups and threads of one dimension.
 
-        Of checked code, `stop`: the address of its struct cuda_stop; `extents`: start and bytes of each slot."""
+        For checked code, `stop`: the address of its struct cuda_stop; `extents`: start and bytes of each slot."""
         self.parse(text)
         self.block = threads
         self.shared = bytearray(shared)

@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// C = A · B by tiles of 8 × 8; 32 threads load two elements of each. A: rows × depth, B: depth × columns.
+// C = A · B by tiles of 8 × 8: each of 32 threads loads two elements of either tile. A: rows × depth, B: depth × columns.
 kernel void tiles(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *c [[buffer(2)]], constant uint &rows_at [[buffer(3)]],
                   constant uint &columns_at [[buffer(4)]], constant uint &depth_at [[buffer(5)]], uint3 group [[threadgroup_position_in_grid]],
                   uint t [[thread_index_in_threadgroup]]) {
@@ -23,7 +23,7 @@ kernel void tiles(device const float *a [[buffer(0)]], device const float *b [[b
         if (down + row < rows && from + column + i < columns) c[(down + row) * columns + from + column + i] = sum[i];
 }
 
-// What is computed between guards is used behind them; the second load reads what the first guard's block stored.
+// Values that are computed between guards are used after them. The second load reads what the first guard's block stored.
 kernel void between(device int *a [[buffer(0)]], device const int *b [[buffer(1)]], device int *o [[buffer(2)]], constant uint &n_at [[buffer(3)]],
                     uint t [[thread_index_in_threadgroup]]) {
     threadgroup int shared[64];

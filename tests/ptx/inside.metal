@@ -1,4 +1,4 @@
-// Kernels for test_inside.py. In each, thread 5 of group 1 (of 8 threads) is the only one that misses an array, if any does.
+// Kernels for test_inside.py, with 8 threads per group. If a kernel has an invalid access, thread 5 of group 1 alone makes it.
 #include <metal_stdlib>
 using namespace metal;
 

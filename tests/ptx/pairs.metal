@@ -35,7 +35,7 @@ kernel void columns(device const ushort *a [[buffer(0)]], device ushort *o [[buf
     for (ushort j = 0; j < 8; j++) o[me * 8 + j] = tile[me * 8 + j];
 }
 
-// Stores to different banks, which would be joined if their places did not depend on an argument: where places are the same, the later
+// Stores to different banks, which are not joined because their places depend on an argument: if two places are the same, the later
 // store wins.
 kernel void again(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], constant uint &by [[buffer(2)]],
                   ushort me [[thread_index_in_threadgroup]]) {

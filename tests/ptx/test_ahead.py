@@ -1,5 +1,5 @@
-"""Loads under a condition, whose values are used under it later: predicated loads, as PTX that an emulator runs. Memory that the
-condition protects is not there. Run as `test_ahead.py SMELT`."""
+"""Loads under a condition whose values are used later under the same one become predicated loads. An emulator runs the PTX, without
+memory where the condition forbids a load. Run as `test_ahead.py SMELT`."""
 import os
 import re
 import struct
@@ -15,7 +15,7 @@ THREADS = 32
 
 
 def ptx_of(function, predicated):
-    """`predicated`: loads of device memory under a predicate that the code must have."""
+    """`predicated`: how many predicated loads of device memory the code must have."""
     shown = subprocess.run([SMELT, "show", SOURCE, function, "--stage", "ptx", "--target", "sm_90a", "--threadgroup", str(THREADS)],
                            capture_output=True, text=True, check=False)
     assert shown.returncode == 0, f"{function}: {shown.stderr}"
@@ -48,7 +48,7 @@ def check_product(function, predicated, *places):
 
 
 check_product("aligned", 2)
-check_product("tested", 8, 0, 1, 2)  # two before the loop, by their alignment alone
+check_product("tested", 8, 0, 1, 2)  # those of the first tile depend on their alignment alone
 
 text, n = ptx_of("kept", 0), 8
 a = [i % 13 - 6 for i in range(32 * n)]
@@ -61,4 +61,4 @@ for t in range(THREADS):
     wanted.append(total)
 found = run(text, THREADS, 1, floats(a), bytes(128), n)
 assert found == tuple(wanted), f"kept: expected {wanted}, got {found}"
-print("loads ahead of a condition: right")
+print("loads ahead under a condition: right")

@@ -1,4 +1,4 @@
-"""Chains of guarded loads as PTX that an emulator runs, against the CPU engine. Run as `test_guards.py SMELT`."""
+"""Chains of guarded loads: an emulator runs the PTX, and the results equal the CPU engine's. Run as `test_guards.py SMELT`."""
 import os
 import sys
 
@@ -14,7 +14,7 @@ for rows, columns, depth in part(((16, 16, 16), (8, 9, 24), (13, 21, 11), (1, 1,
                                          rows, columns, depth], PLAIN, loads=FOUR_LOADS, source=SOURCE)
 for n in part((40, 0, 64, 5, 31, 80)):
     check("between", (32,), (32,), [Input("int32", 80), Input("int32", 80), Output("int32", 64), n], PLAIN, source=SOURCE)
-# Between guarded loads of an operand's edge, all lanes multiply: no form of the chain holds for some of them only.
+# All lanes multiply together between the guarded loads at an operand's edge, so the chain gets no form that only some lanes take.
 TENSORS = os.path.join(os.path.dirname(SOURCE), "..", "ml", "tensor_single.metal")
 check("spaces", (32,), (32,), [Input("float16", 16 * 24, 9), Input("float16", 24 * 32, 9), Output("float32", 16 * 32), Output("float32", 3 * 32)], PLAIN,
       source=TENSORS)

@@ -1,5 +1,5 @@
-"""Code of checked runs on GPUs, as PTX that an emulator runs: the first access that misses its array, or is misaligned, is described
-and does not happen. Run as `test_inside.py SMELT`."""
+"""Code of checked runs on GPUs: the first access that misses its array, or is misaligned, is described and does not happen. An emulator
+runs the PTX. Run as `test_inside.py SMELT`."""
 import os
 import struct
 import subprocess
@@ -14,7 +14,8 @@ GROUPS, THREADS, COUNT, BETWEEN = 2, 8, 16, 64
 DATA = [3 * i - 7 for i in range(COUNT)]
 GUARD = bytes([0xAB]) * BETWEEN
 
-# What each kernel misses: the array, and the byte in it where the access begins.
+# Per kernel: the array that an access misses, and the byte from its start on where the access begins; None: all accesses are valid.
+# `aligned`: the access to `a` at that byte is misaligned.
 MISSES = {"writes_past": ("o", 64), "writes_in_front": ("o", -4), "reads_past": ("a", 1 << 32), "throws_away": None,
           "vector_straddles": ("a", 52), "in_a_loop": ("a", 64), "stays_inside": None, "threadgroup_variable": ("s", 32),
           "threadgroup_argument": ("s", 32), "private_array": ("p", 16), "reads_misaligned": ("aligned", 6)}
@@ -29,7 +30,7 @@ def ptx_of(function, *options):
 
 
 def run(function, checked):
-    """The record of the launch (a struct cuda_stop), the addresses of o and a, and the contents of o with what lies around it."""
+    """The launch's struct cuda_stop, the addresses of o and a, and the contents of o with the guard bytes on both sides."""
     machine = Machine()
     out = machine.allocate(GUARD + bytes(4 * COUNT) + GUARD) + BETWEEN
     data = machine.allocate(GUARD + struct.pack(f"<{COUNT}i", *DATA) + GUARD) + BETWEEN
@@ -43,9 +44,9 @@ def run(function, checked):
 
 def check(function, missed):
     (flag, found, _, address, start, extent, group, thread), arrays, around = run(function, True)
-    assert around.startswith(GUARD) and around.endswith(GUARD), f"{function}: something was written around the output"
+    assert around.startswith(GUARD) and around.endswith(GUARD), f"{function}: the bytes around the output have changed"
     if missed is None:
-        assert not flag and not found, f"{function}: an access counts as outside"
+        assert not flag and not found, f"{function}: a valid access failed a test"
         assert around == run(function, False)[2], f"{function}: checked and plain code differ"
         return
     array, offset = missed

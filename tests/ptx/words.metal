@@ -41,7 +41,7 @@ kernel void stored(device uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], 
     o[i] = s;
 }
 
-// An aligned vector, whose elements are used one by one, is loaded at once.
+// One load brings an aligned vector, although its elements are used one by one.
 kernel void vectors(device const ushort4 *a [[buffer(0)]], device uint *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {
     const ushort4 v = a[i];
     o[i] = ((v.x * 31u + v.y) * 31u + v.z) * 31u + v.w;

@@ -16,18 +16,18 @@ def is_in_part(item, of):
 
 
 def pytest_collection_modifyitems(config, items):
-    """What `make check` leaves to make check-long. Of `engine` and `device`, which are both of the CPU's, the scalar one, except
-    in an eighth of the tests, as quick code is its code (below); and every second combination of two and more parameters, so
-    that each value of each is tested."""
+    """Deselects the tests that `make check` leaves to make check-long: those with the scalar engine as `engine` or `device`,
+    except for an eighth, since quick code (below) is that engine's code; and every second combination of two or more
+    parameters, so that each value of each parameter is still tested."""
     numbers: dict = {}
 
     def number(item, names):
-        """That of the item's values of these parameters, in the order in which tests have them."""
+        """The number of the item's values of these parameters, in the order in which they first occur."""
         seen = numbers.setdefault((item.function, names), {})
         return seen.setdefault(repr([item.callspec.params[name] for name in names]), len(seen))
 
     def choices(item):
-        """For each `parametrize` mark, its parameters and the number of the values."""
+        """For each `parametrize` mark, its parameters and the number of their values."""
         words = [mark.args[0] for mark in item.iter_markers("parametrize")]  # "a, b", or ["a", "b"]
         names = [tuple(map(str.strip, each.split(","))) if isinstance(each, str) else tuple(each) for each in words]
         return [(each, number(item, each)) for each in names if each[0] not in ("engine", "device")]
@@ -43,13 +43,15 @@ def pytest_collection_modifyitems(config, items):
         choices(item)
     left_out = [item for item in varied if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    without = set(left_out)
+    items[:] = [item for item in items if item not in without]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Seven of eight tests run quick code, which has the same results and takes half the time to compile. The others, and
-    all in make check-long, run the best, except in modules with QUICK: the best code of theirs takes seconds each."""
+    """Seven of eight tests run quick code, which has the same results and takes half the time to compile. The others, and all
+    tests of make check-long, run the best code. In make check, modules with QUICK run only quick code, since each of their
+    tests would take seconds to compile."""
     in_part = is_in_part(item, 8) and not hasattr(item.module, "QUICK")
     os.environ["SMELT_TIERS"] = "0" if FULL or in_part else "quick"
 

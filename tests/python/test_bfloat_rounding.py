@@ -1,11 +1,11 @@
-"""bfloat and half of all 65536 values: every operation rounds, whatever the compiler keeps in 32 bits between two."""
+"""Arithmetic of bfloat and half with all 65536 values: every operation rounds, even if values stay in 32 bits between two."""
 import numpy as np
 import pytest
 
 import smelt
 
 ALL = np.arange(65536, dtype=np.uint16)
-# Each line in Metal, and in Python, where r rounds to the type.
+# Each expression in Metal and in Python, where r rounds to the type.
 CHAINS = [
     ("a * T(0.5)", lambda a, b, r: r(a * np.float32(0.5))),
     ("2 * a + b", lambda a, b, r: r(r(2 * a) + b)),

@@ -1,4 +1,4 @@
-"""smelt.linalg on values of graphs: results and gradients as at once, and refusals."""
+"""smelt.linalg on values of graphs: the results, gradients and errors of direct calls, and invalid arguments."""
 import numpy as np
 import pytest
 
@@ -46,7 +46,7 @@ def listed(made):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_results_are_those_of_a_call_at_once(name):
+def test_results_are_those_of_a_direct_call(name):
     f, make = CALLS[name]
     arrays = make()
     graph = Graph.of(lambda *x: tuple(listed(f(*(a * 2.0 for a in x)))), *types_of(arrays))
@@ -59,7 +59,7 @@ def test_results_are_those_of_a_call_at_once(name):
 
 
 @pytest.mark.parametrize("name", ["cholesky", "qr", "inv", "solve", "triangular", "lstsq"])
-def test_gradients_are_those_at_once(name):
+def test_gradients_are_those_of_direct_calls(name):
     f, make = CALLS[name]
     arrays = make()
 
@@ -71,7 +71,7 @@ def test_gradients_are_those_at_once(name):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6, atol=1e-6)
 
 
-def test_failures_are_those_at_once():
+def test_failures_are_those_of_direct_calls():
     model = InferenceSession().load(Graph.of(linalg.cholesky, TensorType(smelt.float32, (2, 2))))
     with pytest.raises(ValueError, match="cholesky: pivot 1 is -3, expected a positive number"):
         model.run([np.array([[1, 2], [2, 1]], np.float32)])
@@ -79,12 +79,14 @@ def test_failures_are_those_at_once():
 
 @pytest.mark.parametrize("f, shapes, words", [
     (linalg.cholesky, [(2, 3)], r"cholesky: a has shape \(2, 3\); expected square matrices"),
+    (linalg.dot, [(3, 1), (3, 5)], r"dot: x has shape \(3, 1\) and y \(3, 5\); expected the same last dimension"),
+    (lambda a: linalg.inv(a.astype("int32")), [(3, 3)], "inv: the dtype is int32; expected a dtype of floats"),
     (linalg.qr, [(3,)], r"qr: a has shape \(3,\); expected matrices"),
     (linalg.solve, [(3, 3), (4, 2)], r"solve: a has shape \(3, 3\) and b \(4, 2\); expected as many rows"),
     (linalg.solve, [(2, 3, 3), (5, 3, 2)], r"solve: dimensions \(2,\) and \(5,\) do not match"),
     (lambda a: linalg.cholesky(a, report=linalg.Report()), [(3, 3)], "cholesky: report is given for a value of a graph"),
     (lambda a: linalg.solve(a, a.astype("float16")), [(3, 3)], "solve: the dtypes are float32 and float16"),
 ])
-def test_refusals(f, shapes, words):
+def test_invalid_arguments_are_refused(f, shapes, words):
     with pytest.raises(ValueError, match=words):
         Graph.of(f, *[TensorType(smelt.float32, shape) for shape in shapes])

@@ -7,14 +7,12 @@ import smelt
 from operation_checks import FULL
 
 rng = np.random.default_rng()
-
-
 turns = itertools.count()
 
 
 def layouts(values):
-    """The same values transposed, reversed, as every second of more, and row by row; in make check, the last and one of the
-    others in turn."""
+    """The same values transposed, reversed, as every second element of a wider array, and row by row; in make check, only row
+    by row and, in turn, one of the others."""
     odd = [lambda: smelt.array(np.ascontiguousarray(values.T)).T,
            lambda: smelt.array(np.ascontiguousarray(values[::-1]))[::-1],
            lambda: smelt.array(np.repeat(values, 2, axis=-1))[..., ::2]]

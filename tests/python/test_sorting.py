@@ -52,7 +52,8 @@ def test_several_blocks_on_the_scalar_engine(engine):
 @pytest.mark.parametrize("dtype,shape", [("float32", (1, 32769)), ("bfloat16", (1, 12289)), ("int8", (1, 8200)),
                                          ("uint16", (1, 9000)), ("float16", (3, 8192))])
 def test_long_rows(engine, dtype, shape):
-    """Bits of any kind, so NaN, both zeros and subnormal numbers; and few values, so equal ones in all tiles."""
+    """Half of the elements have random bits, including NaN and subnormal numbers; the others are zeros of both signs, so
+    that every tile has equal elements."""
     if engine == "cpu-scalar" and not FULL and dtype in ("uint16", "float16"):
         pytest.skip("make check-long")
     few = rng.random(shape) < 0.5

@@ -1,5 +1,5 @@
-/* Checked launches on a GPU: the extents that their code gets, and what the host says of the access that the
- * code describes. What the code itself does: tests/ptx/test_inside.py. */
+/* Checked launches on a GPU: the extents that their code gets, and the finding that the host makes of the
+ * access that the code describes. tests/ptx/test_inside.py tests the code itself. */
 #include "abi/cpu_context.h"
 #include "cuda/launches.h"
 #include "smelt/check.h"
@@ -8,7 +8,7 @@
 
 enum { COUNT = 8, ROOM = 256 };
 
-/* An access that the code of `axpy` is to find outside. */
+/* The access that `axpy` is to describe. */
 struct planted {
     enum cuda_found found;
     uint32_t object, slot; /* of the access */
@@ -93,7 +93,7 @@ static smelt_status run(struct planted *planted, smelt_dispatch_desc *more) {
     return status;
 }
 
-static void test_extents(void **state) {
+static void code_gets_the_extents_of_its_arguments(void **state) {
     (void)state;
     struct planted planted = {0};
     OK(run(&planted, &(smelt_dispatch_desc){0}));
@@ -105,7 +105,7 @@ static void test_extents(void **state) {
     }
 }
 
-static void test_access_of_an_argument(void **state) {
+static void an_access_outside_an_argument_is_found(void **state) {
     (void)state;
     smelt_finding found;
     struct planted planted = {
@@ -121,7 +121,7 @@ static void test_access_of_an_argument(void **state) {
     assert_string_equal(found.argument, "y");
     assert_true(found.has_index && found.index == COUNT && found.line == 8 && found.count == 1);
     assert_true(found.thread[0] == 3 && found.threadgroup[0] == 1);
-    /* In front of the first element; and through a pointer that could have been of several arrays. */
+    /* In front of the first element; then through a pointer that may lead to several arrays. */
     planted.address = (uint64_t)-9;
     (void)run(&planted, &(smelt_dispatch_desc){0});
     assert_true(smelt_findings_get(0, &found) && found.index == -3 && found.line == 7);
@@ -136,7 +136,7 @@ static void test_access_of_an_argument(void **state) {
     assert_int_equal(smelt_findings_count(), 0);
 }
 
-static void test_misaligned_access(void **state) {
+static void a_misaligned_access_is_found(void **state) {
     (void)state;
     smelt_finding found;
     struct planted planted = {.found = CUDA_FOUND_MISALIGNED, .object = ACCESS_UNKNOWN, .address = 5};
@@ -147,7 +147,7 @@ static void test_misaligned_access(void **state) {
     assert_true(smelt_findings_get(0, &found) && found.index == 1);
 }
 
-static void test_access_of_a_variable(void **state) {
+static void an_access_outside_a_variable_is_found(void **state) {
     (void)state;
     struct planted planted = {.found = CUDA_FOUND_OUTSIDE,
                               .object = ACCESS_VARIABLE,
@@ -160,7 +160,7 @@ static void test_access_of_a_variable(void **state) {
         "tile[32] on, but 'tile' has 32 elements (SM001)");
 }
 
-static void test_what_is_refused(void **state) {
+static void advice_and_recordings_are_refused(void **state) {
     (void)state;
     struct planted planted = {0};
     smelt_stream *stream;
@@ -180,11 +180,11 @@ static void test_what_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_extents, check_fake),
-        cmocka_unit_test_teardown(test_access_of_an_argument, check_fake),
-        cmocka_unit_test_teardown(test_misaligned_access, check_fake),
-        cmocka_unit_test_teardown(test_access_of_a_variable, check_fake),
-        cmocka_unit_test_teardown(test_what_is_refused, check_fake),
+        cmocka_unit_test_teardown(code_gets_the_extents_of_its_arguments, check_fake),
+        cmocka_unit_test_teardown(an_access_outside_an_argument_is_found, check_fake),
+        cmocka_unit_test_teardown(a_misaligned_access_is_found, check_fake),
+        cmocka_unit_test_teardown(an_access_outside_a_variable_is_found, check_fake),
+        cmocka_unit_test_teardown(advice_and_recordings_are_refused, check_fake),
     };
     return cmocka_run_group_tests_name("checked launches on a GPU, on the fake driver", tests, open_fake,
                                        NULL);

@@ -115,7 +115,7 @@ static void recordings_are_few(void **state) {
     smelt_session_release(session);
 }
 
-/* y is the sum of four functions of exp(x): they need exp(x), but not one another. Eight launches. */
+/* y is the sum of four functions of exp(x), which need exp(x) but not one another: eight launches. */
 static smelt_session *new_branches(int64_t streams) {
     const smelt_operation operations[] = {SMELT_OPERATION_SQUARE, SMELT_OPERATION_SQRT,
                                           SMELT_OPERATION_NEGATIVE, SMELT_OPERATION_SIN};
@@ -150,7 +150,8 @@ static void independent_steps_are_branches_of_a_recording(void **state) {
     smelt_array_release(y);
 }
 
-/* Two steps without elements both end where exp(x) does, which the step that needs them waits for once. */
+/* Two steps without elements launch nothing, so both end with exp(x). The step that needs both waits for it
+ * once. */
 static void branches_may_launch_nothing(void **state) {
     (void)state;
     smelt_array *x, *none, *y;

@@ -1,4 +1,4 @@
-"""Functions of smelt.linalg on values of graphs: nodes that call them at each execution."""
+"""Functions of smelt.linalg on values of graphs: they add nodes whose executions call them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ __all__ = ["in_graphs"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Sizes of a result, with the letter that its dtype has in the table of rules: "a", the first input's, or "i", int32.
+#: A result: "a" if it has the first input's dtype, "i" if it is int32; and its shape.
 Sizes = tuple[str, tuple[int, ...]]
+#: The results of a function, from its inputs and those of its options that they depend on.
 Rule = Callable[..., list[Sizes]]
 
+#: The parameters that are inputs of a node; all others are its options.
 _MATRICES = ("a", "b", "x", "y")
 
 
@@ -49,12 +51,12 @@ def _joined(name: str, one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int,
 
 
 def _solution(name: str, a: Any, b: Any, right: bool = False) -> list[Sizes]:
-    """The sizes of x in a @ x = b, or x @ a = b."""
+    """x in a @ x = b; with `right`, in x @ a = b."""
     batch, m, n = _matrices(name, a)
     if b.ndim == 1 and not batch and not right and b.shape[0] == m:
         return [("a", (n,))]
     if b.ndim < 2 or b.shape[-1 if right else -2] != (n if right else m):
-        raise ValueError(f"{name}: a has shape {a.shape} and b {b.shape}; expected as many rows")
+        raise ValueError(f"{name}: a has shape {a.shape} and b {b.shape}; expected as many {'columns' if right else 'rows'}")
     both = _joined(name, batch, b.shape[:-2])
     return [("a", (*both, b.shape[-2], m) if right else (*both, n, b.shape[-1]))]
 
@@ -76,7 +78,9 @@ def _lu(a: Any) -> list[Sizes]:
 
 
 def _sums(x: Any, y: Any) -> list[Sizes]:
-    return [("a", _joined("dot", x.shape, y.shape)[:-1])]
+    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"dot: x has shape {x.shape} and y {y.shape}; expected the same last dimension")
+    return [("a", _joined("dot", x.shape[:-1], y.shape[:-1]))]
 
 
 def _solved(a: Any, b: Any, right: bool = False) -> list[Sizes]:
@@ -89,14 +93,13 @@ def _solved_square(a: Any, b: Any) -> list[Sizes]:
     return _solution("solve", a, b)
 
 
-#: The results of each function.
+#: The rule of each function.
 _RULES: dict[str, Rule] = {
     "cholesky": lambda a: _square("cholesky", a), "inv": lambda a: _square("inv", a), "qr": _factors,
     "lu_factor": _lu_factor, "lu": _lu, "solve": _solved_square, "solve_triangular": _solved,
     "lstsq": lambda a, b: _solution("lstsq", a, b), "dot": _sums}
 
-
-#: Functions without gradients.
+#: Functions without derivatives.
 _CONSTANT = ("lu", "lu_factor")
 
 
@@ -106,7 +109,7 @@ def _list(made: Any) -> list:
 
 @functools.cache
 def _operation(function: Callable) -> Any:
-    """The registered operation of a function, whose derivative is another one."""
+    """The registered operation that calls a function; its vector-Jacobian product is another registered operation."""
     from smelt import int32, vjp
     from smelt.dtypes import floating, issubdtype
     from smelt.graph import TensorType, operation
@@ -142,20 +145,24 @@ def _operation(function: Callable) -> Any:
 def _node(function: Callable, given: dict[str, Any]) -> Any:
     name = function.__name__
     if given.pop("report", None) is not None:
-        raise ValueError(f"{name}: report is given for a value of a graph; expected none: it is computed later")
+        raise ValueError(f"{name}: report is given for a value of a graph; expected None, as the call runs only when the graph "
+                         "is executed")
     given.pop("stream", None)
     from smelt import asarray
+    from smelt.dtypes import floating, issubdtype
 
     values = [asarray(given.pop(key)) for key in _MATRICES if key in given]
     if len({x.dtype for x in values}) > 1:
-        raise ValueError(f"{name}: the dtypes are {' and '.join(x.dtype.name for x in values)}; expected one of all values "
-                         "in a graph")
+        raise ValueError(f"{name}: the dtypes are {' and '.join(x.dtype.name for x in values)}; expected the same dtype in "
+                         "graphs")
+    if not issubdtype(values[0].dtype, floating):
+        raise ValueError(f"{name}: the dtype is {values[0].dtype.name}; expected a dtype of floats")
     made = _list(_operation(function)(*values, **given))
     return made[0] if len(made) == 1 else tuple(made)
 
 
 def in_graphs(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which for values of graphs adds a node. Its options must be constants."""
+    """The function, except that a call with a value of a graph adds a node to it. Options must then be constants."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

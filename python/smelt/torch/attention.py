@@ -72,7 +72,7 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
         try:
             seen = mask if mask is None or mask.ndim > 3 else mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
             return _attention_of(q, k, v, seen, None, None, None, scale, causal, False)
-        except (TypeError, ValueError):  # An argument is wrong, or needs a conversion: below.
+        except (TypeError, ValueError):  # An argument is wrong, or is converted below.
             pass
     _check(q, k, v, mask)
     derive_mask = False

@@ -240,7 +240,7 @@ class TorchMetalKernel:
             key += (type(value), value)
         try:
             plan = self._plans.find(tuple(key))
-        except TypeError:  # A size is something that cannot be a key: the usual way says what is wrong.
+        except TypeError:  # A size is unhashable: the call through the dispatcher says what is wrong.
             return None
         if plan is SEEN:
             plan = self._plans.keep(tuple(key), lambda: self._plan(given, grid, group, shapes))

@@ -18,7 +18,7 @@ _MOST = 256  # calls of different shapes that one kernel keeps
 
 
 def _private(module: Any, name: str) -> Callable:
-    """A private function of torch; in its place one that returns True, so that no call is plain, where torch lacks it."""
+    """A private function of torch; if torch lacks it, one that returns True, so that no call is plain."""
     return getattr(module, name, lambda: True)
 
 

@@ -1,20 +1,32 @@
-/* Tests of addresses against the alignment that the hardware needs. */
+/* Tests that addresses have the alignment that the hardware needs. */
 #include "compiler/bounds/bounds.h"
 
-/* Of the elements of a vector, or of a number: a vector is accessed in parts where it is not aligned. */
+/* The size of a number, or of a vector's elements: a vector that is not aligned is accessed element by
+ * element. */
 static uint64_t element_bytes(struct bounds *b, LLVMTypeRef type) {
     if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
     return LLVMABISizeOfType(b->unit->layout, type);
 }
 
-/* Arrays and variables begin at multiples of their elements' size, and launches make sure of it for
- * arguments. */
+/* Whether the array that an address is computed from begins at a multiple of `bytes`. Launches make sure that
+ * an argument begins at a multiple of its elements' size. */
+static bool begins_aligned(struct bounds *b, LLVMValueRef root, uint64_t bytes) {
+    const struct image *image = &b->unit->result->image;
+    uint64_t slot;
+    if (LLVMIsAGlobalVariable(root)) return LLVMGetAlignment(root) >= bytes;
+    if (intrinsic_of(root) == INTRINSIC_THREADGROUP_ADDRESS) return true; /* a multiple of 16 */
+    if (intrinsic_of(root) != INTRINSIC_BUFFER_ADDRESS ||
+        !is_constant_integer(LLVMGetOperand(root, 0), &slot))
+        return false;
+    for (int i = 0; i < image->binding_count; i++)
+        if (image->bindings[i].kind == BINDING_BUFFER && image->bindings[i].index == (int32_t)slot)
+            return image->bindings[i].size >= (int32_t)bytes;
+    return false;
+}
+
 static bool is_proven(struct bounds *b, LLVMValueRef address, uint64_t bytes) {
     struct place place = bounds_place(b->unit, address);
-    enum intrinsic intrinsic = intrinsic_of(place.root);
-    bool begins = LLVMIsAGlobalVariable(place.root) || LLVMIsAAllocaInst(place.root) ||
-                  intrinsic == INTRINSIC_BUFFER_ADDRESS || intrinsic == INTRINSIC_THREADGROUP_ADDRESS;
-    return begins && place.constant % (int64_t)bytes == 0 &&
+    return begins_aligned(b, place.root, bytes) && place.constant % (int64_t)bytes == 0 &&
            (!place.index || place.scale % (int64_t)bytes == 0);
 }
 

@@ -1,11 +1,12 @@
-/* Tests of accesses against the extents of their arrays, in the code of one thread:
+/* Tests of accesses, in the code of one thread, against the extents of their arrays and their alignment:
  *
  *   void __smelt_inside_S(ptr address, i64 low, i64 bytes, i64 start, i64 extent, i1 when, ptr sites)
  *       if `when`: ends the launch unless the `bytes` bytes from address + low on are among the `extent`
- * bytes from `start` on; sites: the accesses it stands for, struct access_site (abi/cpu_context.h) i1
- * __smelt_leaves_S(ptr first, ptr last, i64 low, i64 bytes, i64 start, i64 extent, i1 also) whether, for any
- * thread that runs along, `also` is true or an access from `first` or `last` would not be inside; true is
- * always right
+ *       bytes from `start` on; sites: the accesses that it covers, struct access_site (abi/cpu_context.h)
+ *
+ *   i1 __smelt_leaves_S(ptr first, ptr last, i64 low, i64 bytes, i64 start, i64 extent, i1 also)
+ *       whether, for any thread that runs along, `also` is true or an access from `first` or `last` would not
+ *       be inside; true is always right
  *
  *   void __smelt_aligned_S(ptr address, i64 bytes, ptr sites)
  *       ends the launch unless the address is a multiple of `bytes`; only for engines that need it
@@ -98,7 +99,7 @@ struct value_range bounds_narrow(struct bounds *b, int block, LLVMValueRef value
                                  struct value_range (*range)(void *context, LLVMValueRef other),
                                  void *context);
 
-/* aligned.c — tests of the addresses of a block that may not be multiples of their elements' size. */
+/* aligned.c — tests a block's addresses that are not proved to be multiples of their elements' size. */
 void bounds_test_alignment(struct bounds *b, int block);
 
 /* sites.c — an array of struct access_site that begins at the first access; `offset`: from the test's address

@@ -33,8 +33,8 @@ enum dependence bounds_linear_look(struct linear *l, LLVMValueRef address);
  * to `high`. */
 LLVMValueRef bounds_linear_base(const struct linear *l, LLVMValueRef address, int64_t *low, int64_t *high);
 
-/* Whether the bounded values of `inner` that `value` is computed from have no values there that they do not
- * have in `outer`. */
+/* Whether `inner` and `outer` bound the same values among those that `value` is computed from, each in
+ * `inner` by a range within its range in `outer`. */
 bool bounds_linear_is_within(const struct linear *inner, const struct linear *outer, LLVMValueRef value);
 
 /* A round in which the counter is `at`; values of it are computed in the preheader, at the builder's place.

@@ -27,7 +27,7 @@ struct counter {
 struct hull {
     LLVMValueRef base;
     struct linear linear; /* the ranges of the bounded values that the base is computed from */
-    bool after;           /* also with the value with which the loop ends */
+    bool after;           /* also for the counter's value at which the loop ends */
     int64_t low, high;
     struct hull *next;
 };
@@ -358,7 +358,7 @@ static bool runs_each_round(struct bounds *b, int block, int loop) {
     return own->latch_count == 1 && flow_dominates(&b->flow, block, own->latches[0]);
 }
 
-/* Whether an answer for the base, bounded values and rounds of `asked` holds for those of `wanted`. */
+/* Whether a test of `asked` also covers the base, bounded values and rounds of `wanted`. */
 static bool holds_for(const struct hull *asked, const struct hull *wanted) {
     return asked->base == wanted->base && (asked->after || !wanted->after) &&
            bounds_linear_is_within(&wanted->linear, &asked->linear, wanted->base);

@@ -208,9 +208,10 @@ static bool may_wrap(LLVMValueRef sum, LLVMOpcode extension) {
     return (extension == LLVMSExt && !LLVMGetNSW(sum)) || (extension == LLVMZExt && !LLVMGetNUW(sum));
 }
 
-/* x + c without overflow. In a small launch (struct code_shape), indexes x + c and x + d of 32 bits, where c
- * and d are small, do not wrap between each other if both are inside an array that they count from the start
- * of (`near`). A test that finds x + c inside, and what is d - c elements from it, has found both. */
+/* Whether a sum is x + c without overflow. `near`: in a small launch (struct code_shape), for indices that
+ * count from the start of the array, a sum of 32 bits may wrap if c is small. If x + c and x + d are both
+ * inside the array, with c and d small, no wrap lies between them: they are d - c elements apart. So one test
+ * of x + c and of the element d - c further covers both. */
 static bool adds_constant(LLVMValueRef sum, LLVMOpcode extension, bool near, int64_t *constant) {
     LLVMOpcode opcode = opcode_of(sum);
     if (!LLVMIsAInstruction(sum) || (opcode != LLVMAdd && opcode != LLVMOr)) return false;

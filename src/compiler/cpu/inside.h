@@ -1,5 +1,4 @@
-/* Tests of accesses (compiler/bounds) in the code of CPUs, and what the code of one thread on a GPU shares
- * with it. */
+/* Tests of accesses (compiler/bounds) in the code of CPUs, and the parts that ptx/inside.c shares. */
 #ifndef SMELT_COMPILER_CPU_INSIDE_H
 #define SMELT_COMPILER_CPU_INSIDE_H
 
@@ -30,13 +29,12 @@ LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic
 LLVMValueRef inside_table(struct unit *unit, LLVMValueRef group);
 LLVMValueRef inside_buffer(struct unit *unit, LLVMValueRef table, uint64_t slot, size_t field);
 
-/* i64: the number of an address that serves in every address space; at the builder's place. */
+/* i64, at the builder's place: an address as a number of the generic address space. */
 LLVMValueRef inside_number(struct unit *unit, LLVMValueRef address);
 /* In the code of one thread: a call of `leaves` becomes comparisons. */
 void inside_lower_leaves(struct unit *unit, LLVMValueRef call);
-/* i1, at the builder's place: a call of `inside` finds an access outside. *address: that of the lowest one,
- * i64.
- */
+/* i1, at the builder's place: whether a call of `inside` finds an access outside. *address: of the lowest
+ * access, i64. */
 LLVMValueRef inside_misses(struct unit *unit, LLVMValueRef call, LLVMValueRef *address);
 
 /* For the scalar engine: the tests of a function become comparisons and branches. The extents of arguments

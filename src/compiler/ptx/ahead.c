@@ -1,12 +1,12 @@
-/* Loads ahead of their use under a condition, as kernels that overlap loads with arithmetic write them:
+/* Predicates loads that kernels begin early, under a condition, to overlap them with arithmetic:
  *
  *     if (more) next = a[…];  …arithmetic…  if (more) tile[…] = next;
  *
- * NVIDIA's assembler moves a block with such loads down to the next branch on the same condition, behind the
- * arithmetic. So the loads become predicated instructions of the block before, and nothing is left to move.
+ * NVIDIA's assembler moves a block with such loads down to the next branch on the same condition, after the
+ * arithmetic. So the loads become predicated instructions of the block before, and no block is left to move.
  *
- * Only loads whose values are used nowhere but under the same condition are taken: where it does not hold,
- * their registers contain anything.
+ * The values of these loads are used under the same condition alone: where it fails, their registers may
+ * contain anything.
  *
  * Requires: the module lowered, accesses joined and aligned (align.c, words.c). */
 #include "compiler/flow.h"
@@ -18,7 +18,7 @@
 #define MOST_INSTRUCTIONS 192
 #define MOST_PHIS 16
 
-/* `before` branches on `condition`, to `body` if it is `holds` and to `after` otherwise; `body` leads to
+/* `before` branches on `condition`: to `body` if its value is `holds`, otherwise to `after`. `body` leads to
  * `after`. */
 struct ahead {
     struct unit *unit;
@@ -28,7 +28,7 @@ struct ahead {
     bool holds;
     LLVMValueRef values[MOST_INSTRUCTIONS]; /* of the body */
     int loads;
-    bool loaded[MOST_INSTRUCTIONS]; /* it is a load, or follows from one */
+    bool loaded[MOST_INSTRUCTIONS]; /* it is a load, or computed from one */
     int count;
 };
 
@@ -65,6 +65,9 @@ static bool find_shape(struct ahead *a, int place) {
     a->holds = LLVMGetSuccessor(branch, 0) == a->body;
     a->after = LLVMGetSuccessor(branch, a->holds);
     a->condition = LLVMGetCondition(branch);
+    /* By another way, a register that was not loaded could come back under a later round's condition. */
+    int join = flow_index(a->flow, a->after);
+    if (join < 0 || a->flow->blocks[join].predecessor_count != 2) return false;
     return LLVMGetSuccessor(end, 0) == a->after && a->after != a->body && a->after != a->before;
 }
 
@@ -77,7 +80,7 @@ static bool collect(struct ahead *a) {
         bool loaded = load;
         for (int o = 0; o < LLVMGetNumOperands(i); o++)
             loaded |= follows_from_load(a, LLVMGetOperand(i, (unsigned)o));
-        /* An address that is loaded first may not be accessed. */
+        /* A load must not take its address from another one, whose register may contain anything. */
         if (load && follows_from_load(a, LLVMGetOperand(i, 0))) return false;
         a->loads += load;
         a->values[a->count] = i;
@@ -86,7 +89,7 @@ static bool collect(struct ahead *a) {
     return a->loads && a->loads <= MOST_LOADS;
 }
 
-/* Whether a block runs only if the condition is as it was for the loads. */
+/* Whether a block runs only if the condition has the value with which the loads run. */
 static bool is_under_condition(const struct ahead *a, LLVMBasicBlockRef block) {
     int place = flow_index(a->flow, block);
     while (place > 0) {
@@ -104,8 +107,8 @@ static bool is_under_condition(const struct ahead *a, LLVMBasicBlockRef block) {
     return false;
 }
 
-/* Whether `phi`, of `after`, has uses under the condition alone. Phis that carry it to the next round of a
- * loop may have no uses but the value that `phi` has where nothing was loaded. */
+/* Whether `phi`, in `after`, is used under the condition alone. Other phis may carry it to the next round of
+ * a loop if they are used only by one another and as `phi`'s own value where nothing is loaded. */
 static bool is_used_under_condition(const struct ahead *a, LLVMValueRef phi) {
     LLVMValueRef carried[MOST_PHIS] = {phi};
     int count = 1;
@@ -192,6 +195,6 @@ smelt_status pass_ptx_ahead(struct unit *unit) {
                           a->loads == 1 ? "" : "s");
     }
     arena_free(&arena);
-    /* Blocks that are empty now. */
+    /* The bodies are empty now. */
     return status == SMELT_OK && changed ? ptx_run_passes(unit, "function(simplifycfg)") : status;
 }

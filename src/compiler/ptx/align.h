@@ -11,11 +11,11 @@ void wide_store(struct unit *unit, LLVMValueRef vector, LLVMValueRef address, LL
 /* Whether there is an instruction for vectors of this type. */
 bool wide_access_exists(struct unit *unit, LLVMTypeRef type);
 
-/* … a load from device memory that runs only if `condition`, an i1, holds; any value is returned otherwise.
- * Such an instruction exists for aligned loads of numbers and of vectors. */
+/* Loads from device memory that run only if `condition`, an i1, holds; otherwise the value may be anything.
+ * There are instructions for aligned loads of numbers, and of vectors that wide_access_exists takes. */
 bool wide_load_if_exists(struct unit *unit, LLVMValueRef load);
 LLVMValueRef wide_load_if(struct unit *unit, LLVMValueRef load, LLVMValueRef condition);
-/* … the same for a call that wide_load has built. */
+/* … the same for a call that wide_load built for device memory. */
 bool wide_is_load(LLVMValueRef call);
 LLVMValueRef wide_load_also_if(struct unit *unit, LLVMValueRef call, LLVMValueRef condition);
 

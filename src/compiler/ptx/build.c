@@ -1,4 +1,4 @@
-/* What passes share: builders of PTX instructions and special registers, lines of --why. */
+/* What passes share: builders of PTX instructions and special registers, and notes for --why. */
 #include "base/text.h"
 #include "compiler/ptx/ptx.h"
 

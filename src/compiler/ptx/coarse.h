@@ -25,10 +25,9 @@ struct step {
 
 struct coarse_form {
     int dimension;
-    uint32_t
-        threads;     /* of the kernel that a thread of the hardware runs in a round; 0: it is not coarsened */
-    uint32_t rounds; /* the block's threads of a round lie behind those of the round before */
-    bool neighbours; /* a round's lie side by side; otherwise the hardware's block apart */
+    uint32_t threads; /* of the kernel, per round of a thread of the hardware; 0: it is not coarsened */
+    uint32_t rounds;  /* the block's threads of a round follow those of the round before */
+    bool neighbours;  /* a round's threads lie side by side; otherwise the hardware's block apart */
     uint32_t block[3];
 };
 

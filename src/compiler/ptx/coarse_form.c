@@ -44,7 +44,7 @@ static bool find_block(const struct coarsening *c, struct coarse_form *form) {
     }
     while (product(form->block) > USUAL_THREADS && form->block[0] > LANES && form->block[0] % 2 == 0)
         form->block[0] /= 2;
-    /* Lanes along x access 16 bytes of a row each: with two along y it is a whole sector of the memory. */
+    /* Each lane accesses 16 bytes of its row: two lanes along y access a whole sector of 32 bytes. */
     while (form->neighbours && d == 1 && is_long && form->block[0] >= LANES && form->block[0] % 2 == 0) {
         form->block[0] /= 2;
         form->block[1] *= 2;

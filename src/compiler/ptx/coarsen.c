@@ -170,8 +170,9 @@ static smelt_status build(struct coarsening *c) {
     return SMELT_OK;
 }
 
-/* The hardware's threads that a multiprocessor is to hold at once. For 2048 of them ptxas uses at most 32
- * registers, and loads the second round's elements late. For 1536 it may use 40, and loads them early. */
+/* How many of the hardware's threads a multiprocessor is to hold at once. For 2048, ptxas uses at most 32
+ * registers per thread, and loads the second round's elements late. For 1536 it may use 40, and loads them
+ * early. */
 #define RESIDENT 1536
 
 static void keep_form(struct coarsening *c) {

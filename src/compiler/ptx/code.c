@@ -83,7 +83,7 @@ static smelt_status check_outside_functions(struct unit *unit, const char *text)
                      (int)strcspn(at, " \n("), at);
 }
 
-/* For old targets LLVM declares PTX 7.4, which old drivers read. movmatrix needs 7.8. */
+/* For old targets, LLVM declares PTX 7.4, which old drivers accept; movmatrix needs 7.8. */
 static void declare_version(struct text *ptx) {
     static const char declared[] = ".version 7.4";
     char *version = ptx->failed || !ptx->data ? NULL : strstr(ptx->data, declared);

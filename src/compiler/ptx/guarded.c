@@ -37,7 +37,9 @@ static int predecessors(const struct guarded *g, LLVMBasicBlockRef block) {
     return place < 0 ? 0 : g->flow->blocks[place].predecessor_count;
 }
 
-/* Conditions one after the other, then the last block. */
+/* Follows one guard: its conditions, one after the other, then the block that they all lead to if they hold.
+ * `taken`: the successor of the first branch where its condition holds. On failure, `g` keeps what was added.
+ */
 static LLVMBasicBlockRef follow(struct guarded *g, LLVMValueRef branch, unsigned taken) {
     LLVMBasicBlockRef join = LLVMGetSuccessor(branch, 1 - taken), then = NULL;
     int conditions = 0;

@@ -1,11 +1,14 @@
-/* Chains of guarded accesses, as kernels write them that load a tile which may reach over an edge:
+/* Chains of guarded accesses: kernels write them to load a tile that may reach over an edge of a matrix.
  *
  *     for (i = 0; i < 16; i++) tile[…] = row < rows && column + i < columns ? a[…] : 0;
  *
- * Unrolled, each load waits for the one before, for a branch and a store are between them. So the chain gets
- * a second form for the case that every guard holds, without branches: it loads everything first. One test
- * before the chain chooses. Neighbours then are in one block, where other passes join them (strides.c,
- * neighbours.c).
+ * In the unrolled loop, a branch and a store stand between two loads, so each load waits for the one before.
+ * The chain gets a second form without branches, for the case that every guard holds: it loads first, then
+ * stores. One test before the chain chooses the form. Neighbours are in one block then, where other passes
+ * join them (strides.c, neighbours.c).
+ *
+ * Lanes of a warp may take different forms. So a chain contains only plain accesses and pure code, nothing
+ * that lanes execute together.
  *
  * Requires: the retargeted module. Maintains: what the code does, and the order of a thread's accesses except
  * for loads that move before stores to memory apart from theirs. */
@@ -14,11 +17,11 @@
 #include "compiler/ptx/guarded.h"
 #include "compiler/ptx/ptx.h"
 
-#define MOST_SEEN 256 /* blocks that guards begin at */
+#define MOST_SEEN 256 /* blocks at which guards begin */
 #define MOST_ITEMS 512
 #define FEWEST_GUARDS 2
 #define MOST_BETWEEN 48 /* instructions between two guards */
-#define FEWEST_LOADS 2
+#define FEWEST_LOADS 2  /* from device memory, that move to the front */
 #define DEEPEST 24
 
 struct chain_item {
@@ -28,10 +31,10 @@ struct chain_item {
 
 struct chain {
     struct unit *unit;
-    LLVMBasicBlockRef first, last; /* what ends in the first guard's branch; what follows the last guard */
+    LLVMBasicBlockRef first, last; /* `first` ends in the first guard's branch; `last` follows the last one */
     struct guarded path;           /* the blocks between them */
     struct chain_item items[MOST_ITEMS];
-    int count, loads;
+    int count, loads; /* `loads`: from device memory, that are `ahead` */
 };
 
 static struct chain_item *item_of(struct chain *c, LLVMValueRef value) {
@@ -56,19 +59,19 @@ static bool is_device_load(const struct chain *c, LLVMValueRef i) {
 }
 
 static bool collect(struct chain *c) {
-    c->count = c->loads = 0;
+    c->count = 0;
     for (int i = 0; i < c->path.size.blocks; i++) {
         FOR_EACH_INSTRUCTION(value, c->path.blocks[i]) {
             if (LLVMIsATerminatorInst(value)) break;
             if (c->count == MOST_ITEMS) return false;
-            c->loads += is_device_load(c, value);
             c->items[c->count++] = (struct chain_item){.value = value};
         }
     }
     return true;
 }
 
-/* Whether a block has only plain accesses and pure code; how much, and how many loads from device memory. */
+/* Whether a block contains only plain accesses and pure code. If so, *count: its instructions; *loads: those
+ * that load from device memory. */
 static bool is_plain(const struct chain *c, LLVMBasicBlockRef block, int *count, int *loads) {
     *count = *loads = 0;
     FOR_EACH_INSTRUCTION(i, block) {
@@ -80,7 +83,8 @@ static bool is_plain(const struct chain *c, LLVMBasicBlockRef block, int *count,
     return true;
 }
 
-/* Appends a guard of plain accesses at the end of `from`, and what is between it and the one before. */
+/* Appends a guard of plain accesses at the end of `from`, and the code between it and the guard before.
+ * Returns the block after the guard; NULL: there is none. */
 static LLVMBasicBlockRef add_guard(struct chain *c, LLVMBasicBlockRef from) {
     struct guarded_size before = c->path.size;
     LLVMBasicBlockRef join = NULL;
@@ -100,7 +104,7 @@ static LLVMBasicBlockRef add_guard(struct chain *c, LLVMBasicBlockRef from) {
     return join;
 }
 
-/* Whether a load may move before everything that is stored before it. */
+/* Whether a load may move before all stores of the chain that precede it. */
 static bool load_moves(struct chain *c, int place) {
     LLVMValueRef address = LLVMGetOperand(c->items[place].value, 0);
     for (int i = 0; i < place; i++) {
@@ -112,6 +116,7 @@ static bool load_moves(struct chain *c, int place) {
 }
 
 static void find_ahead(struct chain *c) {
+    c->loads = 0;
     for (int i = 0; i < c->count; i++) {
         LLVMValueRef value = c->items[i].value;
         bool ahead = !LLVMIsAStoreInst(value) && (!LLVMIsALoadInst(value) || load_moves(c, i));
@@ -121,14 +126,16 @@ static void find_ahead(struct chain *c) {
             ahead = !operand || operand->ahead;
         }
         if (LLVMIsAPHINode(value)) {
-            const struct chain_item *behind = item_of(c, guarded_value(&c->path, value));
-            ahead = !behind || behind->ahead;
+            const struct chain_item *guarded = item_of(c, guarded_value(&c->path, value));
+            ahead = !guarded || guarded->ahead;
         }
         c->items[i].ahead = ahead;
+        c->loads += ahead && is_device_load(c, value);
     }
 }
 
-/* Whether a guard's condition can be computed before the chain: from no loads, and without dividing. */
+/* Whether a guard's condition can be computed before the chain: it needs no load, except from the kernel's
+ * parameter, and no division. */
 static bool is_known_before(struct chain *c, LLVMValueRef value, int depth) {
     const struct chain_item *item = item_of(c, value);
     if (!item) return true;
@@ -140,7 +147,7 @@ static bool is_known_before(struct chain *c, LLVMValueRef value, int depth) {
     return true;
 }
 
-/* A loop that is nothing but the chain is rounds.c's. */
+/* Whether a loop consists of the chain alone. rounds.c handles such loops. */
 static bool is_whole_loop(const struct chain *c) {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(c->last);
     int count, loads;
@@ -154,12 +161,9 @@ static bool is_wanted(struct chain *c, LLVMBasicBlockRef first) {
     c->first = c->last = first;
     c->path.size = (struct guarded_size){0};
     for (LLVMBasicBlockRef join; (join = add_guard(c, c->last));) c->last = join;
-    if (c->path.size.joins < FEWEST_GUARDS || is_whole_loop(c) || !collect(c) || c->loads < FEWEST_LOADS)
-        return false;
+    if (c->path.size.joins < FEWEST_GUARDS || is_whole_loop(c) || !collect(c)) return false;
     find_ahead(c);
-    int ahead = 0;
-    for (int i = 0; i < c->count; i++) ahead += c->items[i].ahead && is_device_load(c, c->items[i].value);
-    if (ahead < FEWEST_LOADS) return false;
+    if (c->loads < FEWEST_LOADS) return false;
     for (int i = 0; i < c->path.size.conditions; i++)
         if (!is_known_before(c, LLVMGetCondition(c->path.conditions[i].branch), DEEPEST)) return false;
     return true;
@@ -185,13 +189,13 @@ static LLVMValueRef all_hold(struct chain *c) {
     for (int i = 0; i < c->path.size.conditions; i++) {
         LLVMValueRef one = value_in(c, LLVMGetCondition(c->path.conditions[i].branch));
         if (c->path.conditions[i].taken == 1) one = LLVMBuildNot(b, one, "");
-        /* Not `and`: behind a guard that fails, later ones may be poison. */
+        /* Not `and`: after a guard that fails, the conditions of later ones may be poison. */
         all = all ? LLVMBuildSelect(b, all, one, LLVMConstInt(LLVMTypeOf(one), 0, false), "") : one;
     }
     return all;
 }
 
-/* Values of joins that are used behind the chain come from either form. */
+/* Replaces uses of a value after the chain by a phi of the values in both forms. */
 static void merge_value(struct chain *c, struct chain_item *item, LLVMBasicBlockRef together) {
     LLVMValueRef value = item->value, merged = NULL;
     for (LLVMUseRef use = LLVMGetFirstUse(value), next; use; use = next) {
@@ -199,7 +203,7 @@ static void merge_value(struct chain *c, struct chain_item *item, LLVMBasicBlock
         LLVMValueRef user = LLVMGetUser(use);
         LLVMBasicBlockRef block = LLVMGetInstructionParent(user);
         if (user == merged || guarded_has(&c->path, block) || block == together) continue;
-        if (block == c->last && LLVMIsAPHINode(user)) continue; /* on an edge from the chain */
+        if (block == c->last && LLVMIsAPHINode(user)) continue; /* build() has added its value */
         if (!merged) {
             const struct flow_block *last = &c->path.flow->blocks[flow_index(c->path.flow, c->last)];
             LLVMPositionBuilderBefore(c->unit->builder, LLVMGetFirstInstruction(c->last));
@@ -217,12 +221,13 @@ static void merge_value(struct chain *c, struct chain_item *item, LLVMBasicBlock
     }
 }
 
-/* Returns the block that the first guard's branch is in now. */
+/* Builds the test and the form without branches. Returns the block that now ends in the first guard's branch.
+ */
 static LLVMBasicBlockRef build(struct chain *c) {
     LLVMBuilderRef b = c->unit->builder;
     LLVMBasicBlockRef together = LLVMInsertBasicBlockInContext(c->unit->context, c->last, "together");
     LLVMBasicBlockRef alone = flow_split_block(c->unit, LLVMGetBasicBlockTerminator(c->first));
-    /* Phis are new ones now. */
+    /* The split replaced phis. */
     (void)collect(c);
     find_ahead(c);
     LLVMValueRef jump = LLVMGetBasicBlockTerminator(c->first);
@@ -251,7 +256,8 @@ static bool has_barrier(const struct flow *flow) {
     return false;
 }
 
-/* Looks for the next chain, and builds its other form. A chain is looked at from its first guard only. */
+/* Finds the next chain that gains, and builds its other form. `seen`: the blocks at which guards begin that
+ * were examined, alone or within a chain. */
 static bool build_next(struct chain *c, LLVMBasicBlockRef *seen, int *seen_count) {
     const struct flow *flow = c->path.flow;
     bool waits = has_barrier(flow);
@@ -259,7 +265,7 @@ static bool build_next(struct chain *c, LLVMBasicBlockRef *seen, int *seen_count
         LLVMBasicBlockRef block = flow->blocks[place].block;
         bool again = false;
         for (int i = 0; i < *seen_count; i++) again |= seen[i] == block;
-        /* Threads that neither wait nor run loops are coarsen.c's. */
+        /* In kernels without barriers, coarsen.c handles code outside loops. */
         if (again || (!waits && flow->blocks[place].loop < 0)) continue;
         bool wanted = is_wanted(c, block);
         if (c->last == block) continue;

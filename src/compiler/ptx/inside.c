@@ -1,8 +1,8 @@
 /* Tests of accesses (compiler/bounds) in the code of GPUs.
  *
- * The first thread of a launch whose access must not happen describes it in the launch's struct cuda_stop and
- * sets its flag, at which all others end. It leaves by `exit` within one piece of assembly: no branch shows
- * that other passes would have to take into account.
+ * A thread whose access fails a test ends before the access. The first such thread of a launch describes the
+ * access in the launch's struct cuda_stop and sets its flag; the other threads end when they poll it. The
+ * test is one piece of assembly with a predicated `exit`, so other passes see no branch.
  *
  * Requires: the optimised entry, not retargeted. Establishes: no intrinsic of tests or extents is left. */
 #include "abi/cuda_parameters.h"
@@ -22,8 +22,8 @@ OFFSET(extent, 32);
 OFFSET(group, 40);
 OFFSET(thread, 48);
 
-/* $0: the access must not happen; $1: the struct cuda_stop; $8: its `found`; the others are its other fields.
- */
+/* $0: not 0 if the access fails the test; $1: the address of the struct cuda_stop; $2 to $7: its fields from
+ * `sites` to `thread`; $8: its `found`. */
 #define DESCRIBE                                \
     "{ .reg .pred p, q; .reg .b32 r; "          \
     "setp.ne.u32 p, $0, 0; mov.b32 r, 1; "      \
@@ -58,7 +58,7 @@ static LLVMValueRef number(struct unit *unit, enum intrinsic intrinsic, int dime
     return LLVMBuildZExt(unit->builder, call, i64, "");
 }
 
-/* What describes a thread. */
+/* Computes the numbers of the thread and of its group, and the address of the struct cuda_stop. */
 static void begin(struct inside *in) {
     struct unit *unit = in->unit;
     LLVMBuilderRef b = unit->builder;
@@ -74,7 +74,7 @@ static void begin(struct inside *in) {
     }
 }
 
-/* Where `misses` (i1), ends the thread; the other arguments are as in struct cuda_stop. */
+/* Ends the thread if `misses`, an i1, is true. The other arguments are as in struct cuda_stop. */
 static void end_if(const struct inside *in, LLVMValueRef misses, enum cuda_found found, LLVMValueRef sites,
                    LLVMValueRef address, LLVMValueRef start, LLVMValueRef extent) {
     struct unit *unit = in->unit;
@@ -110,7 +110,7 @@ static void lower_aligned(const struct inside *in, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
-/* A threadgroup argument begins where its address is; the launch gives the rest. */
+/* The start of a threadgroup argument is its address. Other starts, and all sizes, come from the launch. */
 static smelt_status lower_extent(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
     bool threadgroup = intrinsic == INTRINSIC_THREADGROUP_START || intrinsic == INTRINSIC_THREADGROUP_EXTENT;
     bool start = intrinsic == INTRINSIC_THREADGROUP_START || intrinsic == INTRINSIC_BUFFER_START;
@@ -125,8 +125,7 @@ static smelt_status lower_extent(struct unit *unit, LLVMValueRef call, enum intr
         int64_t offset =
             ptx_extent_offset(&unit->result->image, threadgroup ? BINDING_THREADGROUP : BINDING_BUFFER,
                               (int64_t)LLVMConstIntGetZExtValue(slot));
-        if (offset < 0)
-            return unit_fail(unit, SMELT_ERROR_INTERNAL, "an argument that is tested is not bound");
+        if (offset < 0) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the image lacks a tested argument");
         size_t field = start ? offsetof(struct cuda_extent, start) : offsetof(struct cuda_extent, bytes);
         value = ptx_parameter(unit, type_i64(unit), (uint64_t)offset + field);
     }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define DEEPEST 24
-#define MOST_VALUES 256 /* that one address is followed through: a value used twice is visited twice */
+#define MOST_VALUES 256 /* visits of one address's operands: a value that is used twice is visited twice */
 #define ALL_LANES 31u
 #define BANKS 32
 
@@ -244,7 +244,7 @@ bool ptx_lane_address(const struct divergence *d, LLVMValueRef pointer, int plac
     unsigned width =
         8 * LLVMPointerSizeForAS(d->unit->layout, LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)));
     out->offset = constant(0);
-    /* An instruction that is the same in all lanes is a root, such as the address of an argument's memory. */
+    /* Stops at an instruction that is the same in all lanes, such as the address of an argument's memory. */
     for (int steps = 0; is_element(pointer); steps++) {
         if (LLVMIsAInstruction(pointer) && divergence_in_operand(d, pointer, place) == 0) break;
         if (steps == DEEPEST || !add_element(&f, pointer, width, &out->offset)) return false;
@@ -275,7 +275,8 @@ unsigned ptx_lane_bank_words(const struct lane_address *low, const struct lane_a
             word |= (uint64_t)bit_in(n->bits[i], lane) << i;
         }
         bank = (unsigned)(word >> 2) % BANKS;
-        /* Lanes that differ in a bit which unknown bits depend on count as accessing different words. */
+        /* Unknown bits may depend on some bits of the lane's number: lanes that differ in these count as
+         * accessing different words. */
         word |= (uint64_t)(lane & lanes) << 32;
         unsigned i = 0;
         while (i < counts[bank] && words[bank][i] != word) i++;

@@ -33,8 +33,8 @@ struct pairing {
     struct half_store stores[MOST_STORES];
     int count, joined; /* `joined`: pairs of stores so far */
     LLVMValueRef lane; /* in the entry block */
-    /* The address that later words of its block are computed from: that of the last word which needed a
-     * choice between lanes. The first of its two stores, and their distance. */
+    /* The last address that is a choice between lanes; later words of its block are computed from it. With
+     * the first of its two stores, and their distance. */
     LLVMValueRef base;
     struct half_store based;
     int64_t between;
@@ -127,8 +127,8 @@ static LLVMValueRef word_address(struct pairing *p, const struct half_store *fir
     if (!ptx_lane_distance(&first->address, &second->address, &between))
         return LLVMBuildSelect(b, high, at_bytes(unit, LLVMGetOperand(second->store, 1), -HALF_BYTES),
                                LLVMGetOperand(first->store, 1), "");
-    /* p->base stands before `second`: of stores at constant distances, gains() sees the banks alone, so each
-     * first one was joined with the next store to another bank, and these follow in the same order. */
+    /* p->base stands before `second`: for stores at constant distances, gains() depends on the banks alone.
+     * So each first store was joined with the next store to another bank, and these have the same order. */
     bool in_block = p->base && LLVMGetInstructionParent(p->base) == LLVMGetInstructionParent(second->store);
     if (in_block && p->between == between && p->based.k == first->k &&
         ptx_lane_distance(&p->based.address, &first->address, &further))

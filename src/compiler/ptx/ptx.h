@@ -31,8 +31,7 @@ smelt_status pass_ptx_division(struct unit *unit);
  * is left, no debug information either. */
 smelt_status pass_ptx_retarget(struct unit *unit);
 
-/* guards.c — chains of guarded accesses get a form for the case that all guards hold: everything is loaded
- * first. */
+/* guards.c — chains of guarded accesses get a form that loads first, for the case that all guards hold. */
 smelt_status pass_ptx_guards(struct unit *unit);
 
 /* strides.c — a second version of the code for strides that are multiples. */
@@ -62,7 +61,7 @@ smelt_status pass_ptx_rounds(struct unit *unit);
 /* coarsen.c — one thread of the hardware does the work of several, where the shape allows it. */
 smelt_status pass_ptx_coarsen(struct unit *unit);
 
-/* inside.c — tests of accesses become comparisons, and what describes an access that fails one. */
+/* inside.c — tests of accesses become comparisons, and code that describes an access that fails one. */
 smelt_status pass_ptx_inside(struct unit *unit);
 
 /* lower.c — the remaining intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
@@ -87,7 +86,7 @@ smelt_status pass_ptx_align(struct unit *unit);
 /* words.c — neighbouring narrow loads that are not known to be aligned become loads of the words around them.
  */
 smelt_status pass_ptx_words(struct unit *unit);
-/* ahead.c — loads ahead of their use under a condition become predicated. */
+/* ahead.c — loads under a condition, ahead of their use under the same one, become predicated. */
 smelt_status pass_ptx_ahead(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
@@ -113,13 +112,12 @@ smelt_status pass_ptx_code(struct unit *unit);
 /* … adds a property of the kernel, by its name among nvvm.annotations. */
 void ptx_annotate(struct unit *unit, const char *what, uint32_t value);
 
-/* build.c — with --why, appends a line to what the kernel's author is told. */
+/* build.c — appends a line to the report of --why; does nothing without it. */
 smelt_status ptx_note(struct unit *unit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* … calls inline assembly: `result` NULL for none. */
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                           LLVMValueRef *arguments, unsigned count, bool effects);
-/* Whether a call is for the lanes of a warp together: it must not be moved to where some of them do not come.
- */
+/* Whether lanes of a warp execute a call together: it must not move under a condition that only some meet. */
 bool ptx_is_convergent(LLVMValueRef call);
 /* Reads a special register: ptx_register(unit, "tid.x"). */
 LLVMValueRef ptx_register(struct unit *unit, const char *name);

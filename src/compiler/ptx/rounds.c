@@ -2,23 +2,26 @@
  * flight. NVIDIA's assembler does so itself where a loop does not store; it does not know that what is stored
  * to is not loaded from.
  *
- * A loop is one block, or a chain of blocks that may be skipped, as kernels write it whose rows may end
- * within a round: `for (i = 0; i < rounds; i++) if (i * threads + t < length) …`.
+ * A loop is one block, or a chain of blocks that guards may skip, for rows that may end within a round:
+ * `for (i = 0; i < rounds; i++) if (i * threads + t < length) …`.
  *
- * Before the loop stands a test of whether that many rounds follow, and skip nothing. It computes the rounds'
+ * A test before the loop finds whether that many rounds follow and skip nothing. It computes the rounds'
  * conditions as the loop would; if one of them fails, the rest runs round by round.
  *
- * Requires: the retargeted module, without operations of simdgroups. Maintains: what the code does, and the
- * order of a thread's accesses except for loads that move before stores to memory apart from theirs. */
+ * Lanes of a warp may run different numbers of rounds at once. So these loops contain only plain accesses and
+ * pure code, nothing that lanes execute together.
+ *
+ * Requires: the retargeted module. Maintains: what the code does, and the order of a thread's accesses except
+ * for loads that move before stores to memory apart from theirs. */
 #include "compiler/flow.h"
 #include "compiler/ptx/coarse.h"
 #include "compiler/ptx/guarded.h"
 #include "compiler/ptx/ptx.h"
 
 #define ROUNDS 4
-#define MOST_ROUNDS 8         /* of a load each, behind guards: neighbours may become one access */
+#define MOST_ROUNDS 8         /* if each has one load, behind a guard: neighbours may become one access */
 #define MOST_LOADS 2          /* of a round */
-#define MOST_LOADS_ALONE 8    /* of a round that no other joins */
+#define MOST_LOADS_ALONE 8    /* of a round with several guards, which loads first but runs alone */
 #define MOST_INSTRUCTIONS 128 /* of a round */
 
 struct round_item {
@@ -29,10 +32,10 @@ struct round_item {
 
 struct rounds {
     struct unit *unit;
-    LLVMBasicBlockRef body, last; /* the loop's first and last block */
+    LLVMBasicBlockRef body, last; /* the loop's header and its latch, which may be the same block */
     LLVMBasicBlockRef before, after;
-    struct guarded path; /* the blocks after the first one, if nothing is skipped */
-    unsigned stays;      /* the successor of the loop's branch that is the loop */
+    struct guarded path; /* the blocks after `body`, if nothing is skipped */
+    unsigned stays;      /* the successor of the loop's branch that stays in the loop */
     LLVMValueRef branch;
     struct round_item items[MOST_INSTRUCTIONS];
     int count, phis, rounds;
@@ -45,7 +48,7 @@ static struct round_item *item_of(struct rounds *r, LLVMValueRef value) {
     return NULL;
 }
 
-/* A phi's value in the next round, or behind a guard if nothing is skipped. */
+/* A phi's value in the next round if it is in `body`; otherwise after a guard that skips nothing. */
 static LLVMValueRef next_value(struct rounds *r, LLVMValueRef phi) {
     return LLVMGetInstructionParent(phi) == r->body ? guarded_incoming(phi, r->last)
                                                     : guarded_value(&r->path, phi);
@@ -139,8 +142,8 @@ static void find_ahead(struct rounds *r) {
     }
 }
 
-/* Whether a condition needs a load, or what only a guard allows: the test before the rounds must not load
- * what a later round would. */
+/* Whether a condition needs a load, or a division that only a guard makes safe: the test before the rounds
+ * must not run either for a later round. */
 static bool needs_load(struct rounds *r, LLVMValueRef value, int depth) {
     const struct round_item *item = item_of(r, value);
     if (!item) return false;
@@ -196,7 +199,7 @@ static bool collect(struct rounds *r) {
     bool alone = r->path.size.joins > 1 && loads <= MOST_LOADS_ALONE;
     r->rounds = !loads ? 0 : loads <= MOST_LOADS ? ROUNDS : alone;
     if (loads == 1 && r->path.size.joins == 1) r->rounds = MOST_ROUNDS;
-    /* The assembler does it itself for one condition, if threadgroup memory alone is stored to. */
+    /* The assembler does it itself for guards of one condition if all stores are to threadgroup memory. */
     if (r->path.size.joins && r->path.size.conditions == r->path.size.joins && !stores_to_device(r))
         return false;
     for (int i = 0; i < r->path.size.conditions; i++)
@@ -204,7 +207,7 @@ static bool collect(struct rounds *r) {
     return r->rounds && !needs_load(r, LLVMGetCondition(r->branch), 8);
 }
 
-/* A loop of one block, or of guards, that gains by it. */
+/* Whether a loop is one block, or a chain of guards, and gains. */
 static bool is_wanted(struct rounds *r, const struct flow *flow, int loop) {
     const struct flow_loop *l = &flow->loops[loop];
     if (l->latch_count != 1) return false;
@@ -246,7 +249,7 @@ static LLVMValueRef copy_in(struct rounds *r, int round, struct round_item *item
     return item->copies[round] = copy;
 }
 
-/* Of an item that is ahead, or whose operands are there. */
+/* A value in a round. Builds it, and the operands that lack a copy, at the builder's place. */
 static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value) {
     struct round_item *item = item_of(r, value);
     if (!item) return value;

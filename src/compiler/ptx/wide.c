@@ -224,7 +224,7 @@ LLVMValueRef wide_load_if(struct unit *unit, LLVMValueRef load, LLVMValueRef con
     return loaded_value(unit, &form, call, type);
 }
 
-/* How many registers a call of wide_load's text has; 0: it is none. */
+/* How many registers a call loads that wide_load built for device memory; 0: it is another instruction. */
 static unsigned parts_of_call(LLVMValueRef call) {
     LLVMValueRef code = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
     size_t length = 0, more = 0;

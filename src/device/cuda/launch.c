@@ -86,7 +86,7 @@ static smelt_status send_bytes(struct flight *f) {
     return SMELT_OK;
 }
 
-/* Of tested code, behind the slots. */
+/* The extents of tested code's arguments, which follow the slots. */
 static void fill_extents(struct flight *f) {
     const struct cuda_code *code = f->code;
     struct cuda_extent *extents = (struct cuda_extent *)&f->parameters.head.slots[code->slot_count];

@@ -8,7 +8,7 @@
  * launch's. */
 smelt_status cuda_log_open(struct flight *flight, CUdeviceptr *address);
 
-/* The thread with an index in a group of a number, which may be cut off at the grid's edge. */
+/* The thread with index `index` in the group with number `group`, which the grid's edge may cut off. */
 struct log_place cuda_log_place(const struct flight *flight, uint64_t group, uint32_t index);
 
 /* After the launch has ended: reads its lines into flight->log. */

@@ -1,3 +1,4 @@
+/* Reads the description of an access that failed a test from the GPU, and makes it a finding (outside.h). */
 #include "device/cuda/outside.h"
 #include "abi/cpu_context.h"
 #include "check/finding.h"
@@ -6,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a line, or of a name. */
+/* Bytes of the name of a file or of a variable. */
 #define LONGEST_TEXT 300
 #define MOST_SITES 4096
 
-/* ---- What the code's constants say. */
+/* ---- Constants of the code. */
 
-/* A text that ends with 0, piece by piece: nothing behind its variable can be read. */
+/* A text that ends with 0. It is read byte by byte: the memory after it may not be readable. */
 static const char *read_text(struct flight *flight, const char *address, char text[LONGEST_TEXT + 1]) {
     size_t length = 0;
     memset(text, 0, LONGEST_TEXT + 1);
@@ -42,7 +43,7 @@ static smelt_status read_site(struct flight *flight, const struct cuda_stop *sto
 struct missed {
     const char *name;
     int64_t element; /* bytes */
-    uint64_t base;   /* of element 0; 0: not known */
+    uint64_t base;   /* the address of element 0; 0: not known */
 };
 
 /* Whether an argument is the array: by its number, or by where its memory lies. */
@@ -119,7 +120,7 @@ static smelt_status describe(struct flight *flight, const struct cuda_stop *stop
     int64_t offset = (int64_t)(stop->address + site.offset - missed.base);
     told->argument = findings_text(findings, "%s", missed.name);
     told->has_index = missed.base != 0;
-    /* Down, as elements are counted. */
+    /* Rounded down: an access in front of the array has a negative index. */
     if (told->has_index) told->index = offset / missed.element - (offset % missed.element < 0);
     if (misaligned) {
         told->message = findings_misaligned(findings, told, site.writes ? "writes" : "reads", stop->extent);

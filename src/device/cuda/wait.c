@@ -63,7 +63,7 @@ static smelt_status arm(struct watch *watch, double seconds) {
     return status;
 }
 
-/* In the stream's order: the kernel is not to end. */
+/* Gives the launch a struct cuda_stop, and fills it with zeros in the stream's order. */
 static smelt_status clear_stop(struct flight *flight) {
     CUdeviceptr stop;
     TRY(flight_scratch(flight, sizeof(struct cuda_stop), &stop));
