@@ -200,6 +200,9 @@ bool lines_of_function_are_of_user(LLVMValueRef function);
 smelt_status pass_refuse(struct unit *unit);
 /* invariant.c — loads from constant memory may move freely. */
 smelt_status pass_invariant(struct unit *unit);
+/* landmarks.c — marks in long rows of loops, which shorten the optimiser's searches, and their removal. */
+smelt_status pass_landmarks(struct unit *unit);
+smelt_status pass_landmarks_removed(struct unit *unit);
 /* join.c — groups of one thread become threads of a larger group. */
 smelt_status pass_join(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */
@@ -226,7 +229,7 @@ smelt_status pass_simd_merged(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
-/* … whether all loops of a function have a known number of rounds. */
+/* … whether a function's loops, and those in them, certainly end after a few thousand rounds. */
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
 smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */

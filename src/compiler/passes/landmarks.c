@@ -1,0 +1,66 @@
+/* Marks in long rows of loops, for the time of LLVM's optimiser. When it moves a load out of a loop, it looks
+ * for the last write to memory before it, on all ways back through the loops before. A kernel that writes
+ * only at its end has none, so the time grows with the square of the number of loops: 400 loops took 10
+ * seconds, and take one second with a mark before every 16th. To LLVM, a mark is a write to memory that no
+ * load reads.
+ *
+ * Requires: everything inlined. Maintains: what the code does; kernels with few loops are left as they are.
+ * landmarks-removed, after the optimiser, deletes the marks. */
+#include "compiler/flow.h"
+
+#include <string.h>
+
+#define FEW_LOOPS 48
+#define LOOPS_PER_MARK 16
+
+static const char mark[] = "llvm.sideeffect";
+
+/* The block outside of a loop that only leads to its header, or NULL. */
+static LLVMBasicBlockRef preheader(const struct flow *flow, int loop) {
+    const struct flow_block *header = &flow->blocks[flow->loops[loop].header];
+    int before = -1, others = 0;
+    for (int p = 0; p < header->predecessor_count; p++)
+        if (!flow_block_within(flow, header->predecessors[p], loop)) {
+            before = header->predecessors[p];
+            others++;
+        }
+    if (others != 1) return NULL;
+    LLVMBasicBlockRef block = flow->blocks[before].block;
+    return LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(block)) == 1 ? block : NULL;
+}
+
+static void place_marks(struct unit *unit, const struct flow *flow) {
+    for (int loop = LOOPS_PER_MARK - 1; loop < flow->loop_count; loop += LOOPS_PER_MARK) {
+        LLVMBasicBlockRef block = preheader(flow, loop);
+        if (!block) continue;
+        LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(block));
+        build_function(unit, mark, NULL, 0);
+    }
+}
+
+/* Whether the entry has many loops; with `place`, it gets the marks. */
+static smelt_status look_at_loops(struct unit *unit, bool place, bool *many) {
+    struct arena arena = {0};
+    struct flow flow;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    *many = status == SMELT_OK && flow.loop_count > FEW_LOOPS;
+    if (*many && place) place_marks(unit, &flow);
+    arena_free(&arena);
+    return status;
+}
+
+smelt_status pass_landmarks(struct unit *unit) {
+    bool many;
+    TRY(look_at_loops(unit, false, &many));
+    if (!many) return SMELT_OK;
+    TRY(run_passes(unit, "function(loop-simplify)")); /* gives every loop a preheader */
+    return look_at_loops(unit, true, &many);
+}
+
+smelt_status pass_landmarks_removed(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (strcmp(called_name(i), mark) == 0) LLVMInstructionEraseFromParent(i);
+    }
+    return SMELT_OK;
+}
