@@ -1,7 +1,10 @@
 ; Past a GPU's budget, long functions on integers whose loops end stay functions; those that compute with floats do not.
-; The inner loop of @triangle starts from the outer loop's counter, and may end early.
+; The inner loop of @triangle starts from the outer loop's counter, and may end early. That of @passes starts behind the
+; number that it should reach, from the sixth round on. The loops of @cube end after a hundred million rounds.
 ; run: ptx ptx-target+simplified
 ; expect: define internal i32 @triangle(i32 %x) #0
+; expect: define internal i32 @passes(i32 %x) #1
+; expect: define internal i32 @cube(i32 %x) #1
 ; expect: define internal i32 @floating(i32 %x) #1
 ; expect: define internal i32 @middle(i32 %x) #0
 ; expect: define internal i32 @top(i32 %x) #0
@@ -117,6 +120,51 @@ outer.end:
 end:
   ret i32 %t
 }
+define internal i32 @passes(i32 %x) #0 {
+entry:
+  %begin = call i32 @big(i32 %x)
+  br label %outer
+outer:
+  %i = phi i32 [ 0, %entry ], [ %i.next, %outer.end ]
+  %s = phi i32 [ %begin, %entry ], [ %t, %outer.end ]
+  %first = add i32 %i, 8
+  br label %inner
+inner:
+  %j = phi i32 [ %first, %outer ], [ %j.next, %inner ]
+  %before = phi i32 [ %s, %outer ], [ %t, %inner ]
+  %t = call i32 @big(i32 %before)
+  %j.next = add i32 %j, 1
+  %more = icmp ne i32 %j.next, 13
+  br i1 %more, label %inner, label %outer.end
+outer.end:
+  %i.next = add i32 %i, 1
+  %last = icmp eq i32 %i.next, 8
+  br i1 %last, label %end, label %outer
+end:
+  ret i32 %t
+}
+define internal i32 @cube(i32 %x) #0 {
+entry:
+  %begin = call i32 @big(i32 %x)
+  br label %outer
+outer:
+  %i = phi i32 [ 0, %entry ], [ %i.next, %outer.end ]
+  %s = phi i32 [ %begin, %entry ], [ %t, %outer.end ]
+  br label %inner
+inner:
+  %j = phi i32 [ 0, %outer ], [ %j.next, %inner ]
+  %before = phi i32 [ %s, %outer ], [ %t, %inner ]
+  %t = call i32 @big(i32 %before)
+  %j.next = add i32 %j, 1
+  %more = icmp ult i32 %j.next, 10000
+  br i1 %more, label %inner, label %outer.end
+outer.end:
+  %i.next = add i32 %i, 1
+  %last = icmp ult i32 %i.next, 10000
+  br i1 %last, label %outer, label %end
+end:
+  ret i32 %t
+}
 define internal i32 @floating(i32 %x) #0 {
   %c0 = call i32 @big(i32 %x)
   %c1 = call i32 @big(i32 %c0)
@@ -170,7 +218,9 @@ define void @__smelt_entry(ptr %context) {
   %a2 = call i32 @top(i32 %a1)
   %a3 = call i32 @top(i32 %a2)
   %b = call i32 @triangle(i32 %a3)
-  %c = call i32 @floating(i32 %b)
+  %b1 = call i32 @passes(i32 %b)
+  %b2 = call i32 @cube(i32 %b1)
+  %c = call i32 @floating(i32 %b2)
   store i32 %c, ptr %context
   ret void
 }

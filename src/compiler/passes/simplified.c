@@ -5,7 +5,7 @@
  * If that saves much, the size of the kernel with everything inlined is known better than before. If it
  * exceeds the budget of a thread by half, whatever the optimiser does, the SIMD engine refuses the kernel
  * here, and a GPU's thread gets the plain form. In scalar code, and in a GPU's plain form, the functions stay
- * functions, if all their loops have a known number of rounds: the stop flag is polled in the entry only.
+ * functions, if their loops certainly end: the stop flag is polled in the entry only.
  *
  * Requires: declare.c, guard.c, leave.c. Maintains: what the code does; kernels with less to save are left as
  * they are. */

@@ -17,27 +17,38 @@
 
 /* ---- Counting rounds. */
 
-/* A loop's variable: `start`, then `step` more in each round. */
+/* A loop's variable: it starts at one of `starts` values, which are `apart` from each other, and becomes
+ * `step` more in each round. */
 struct counter {
     LLVMValueRef phi, next;
-    uint64_t start, step;
+    uint64_t start, step, starts, apart;
 };
 
-static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c);
+#define MOST_STARTS 1024
 
-/* A constant, or the start of an outer loop's counter plus a constant: for (j = i + 1; j < 16; j++). Loops
- * mostly count up, so the first round of the outer loop has the most rounds of the inner one. */
-static bool find_start(const struct flow *flow, int loop, LLVMValueRef value, uint64_t *start) {
+static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c);
+static uint64_t count_rounds(const struct flow *flow, int loop);
+
+/* The counter of an outer loop, plus a constant: for (j = i + 1; j < 16; j++). */
+static bool find_outer_start(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
     struct counter outer;
     uint64_t more = 0;
-    if (is_constant_integer(value, start)) return true;
     if (LLVMIsABinaryOperator(value) && LLVMGetInstructionOpcode(value) == LLVMAdd &&
         is_constant_integer(LLVMGetOperand(value, 1), &more))
         value = LLVMGetOperand(value, 0);
     for (loop = flow->loops[loop].parent; loop >= 0; loop = flow->loops[loop].parent)
         if (LLVMIsAPHINode(value) && find_counter(flow, loop, value, &outer)) break;
-    *start = loop >= 0 ? outer.start + more : 0;
-    return loop >= 0;
+    if (loop < 0 || (outer.starts > 1 && outer.apart != outer.step)) return false;
+    c->start = outer.start + more;
+    c->starts = outer.starts - 1 + count_rounds(flow, loop);
+    c->apart = outer.step;
+    return c->starts <= MOST_STARTS;
+}
+
+static bool find_start(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
+    c->starts = 1;
+    c->apart = 0;
+    return is_constant_integer(value, &c->start) || find_outer_start(flow, loop, value, c);
 }
 
 static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
@@ -50,7 +61,7 @@ static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, 
     unsigned inside = flow_block_within(flow, flow_index(flow, LLVMGetIncomingBlock(c->phi, 1)), loop);
     LLVMValueRef start = LLVMGetIncomingValue(c->phi, !inside);
     c->next = LLVMGetIncomingValue(c->phi, inside);
-    if (LLVMGetIntTypeWidth(LLVMTypeOf(c->phi)) > 64 || !find_start(flow, loop, start, &c->start) ||
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(c->phi)) > 64 || !find_start(flow, loop, start, c) ||
         (add && add != c->next) || !LLVMIsAInstruction(c->next) ||
         LLVMGetInstructionOpcode(c->next) != LLVMAdd || LLVMGetOperand(c->next, 0) != c->phi ||
         !LLVMIsAConstantInt(LLVMGetOperand(c->next, 1)))
@@ -59,7 +70,16 @@ static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, 
     return true;
 }
 
-/* The rounds until the condition differs from `stays`, or MOST_ON_REQUEST if that is not found. */
+/* The rounds until the comparison of the counter with a constant differs from `stays`, or MOST_ON_REQUEST. */
+static uint64_t count_from(const struct counter *c, LLVMValueRef compare, bool stays) {
+    uint64_t rounds = 1, value = c->start, limit = LLVMConstIntGetZExtValue(LLVMGetOperand(compare, 1));
+    LLVMTypeRef type = LLVMTypeOf(c->phi);
+    for (uint64_t holds; rounds < MOST_ON_REQUEST; rounds++, value += c->step)
+        if (!fold_integers(compare, fold_cut(type, value), limit, &holds) || (bool)holds != stays) break;
+    return rounds;
+}
+
+/* The most rounds until the condition differs from `stays`, or MOST_ON_REQUEST if that is not found. */
 static uint64_t count_while(const struct flow *flow, int loop, LLVMValueRef condition, bool stays, int depth);
 
 /* … for two conditions that both hold while the loop goes on: x & y, or neither of x | y. */
@@ -89,12 +109,13 @@ static uint64_t count_while(const struct flow *flow, int loop, LLVMValueRef cond
         !LLVMIsAConstantInt(LLVMGetOperand(condition, 1)) ||
         !find_counter(flow, loop, LLVMGetOperand(condition, 0), &c))
         return MOST_ON_REQUEST;
-    uint64_t rounds = 1, limit = LLVMConstIntGetZExtValue(LLVMGetOperand(condition, 1));
-    uint64_t value = LLVMGetOperand(condition, 0) == c.phi ? c.start : c.start + c.step;
-    LLVMTypeRef type = LLVMTypeOf(c.phi);
-    for (uint64_t holds; rounds < MOST_ON_REQUEST; rounds++, value += c.step)
-        if (!fold_integers(condition, fold_cut(type, value), limit, &holds) || (bool)holds != stays) break;
-    return rounds;
+    if (LLVMGetOperand(condition, 0) != c.phi) c.start += c.step;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < c.starts && most < MOST_ON_REQUEST; i++, c.start += c.apart) {
+        uint64_t rounds = count_from(&c, condition, stays);
+        if (rounds > most) most = rounds;
+    }
+    return most;
 }
 
 /* The rounds until a block's branch leaves the loop, or MOST_ON_REQUEST. */
@@ -243,8 +264,13 @@ bool unrolled_ends(struct unit *unit, LLVMValueRef function) {
     struct arena arena = {0};
     struct flow flow;
     bool ends = flow_find(unit, function, &arena, &flow) == SMELT_OK && !flow.irreducible;
-    for (int loop = 0; ends && loop < flow.loop_count; loop++)
-        ends = count_rounds(&flow, loop) < MOST_ON_REQUEST;
+    uint64_t *rounds = ends ? arena_alloc(&arena, ((size_t)flow.loop_count + 1) * sizeof *rounds) : NULL;
+    ends = rounds;
+    if (rounds) rounds[0] = 1; /* the function's own; loops follow, outer ones first */
+    for (int loop = 0; ends && loop < flow.loop_count; loop++) {
+        rounds[loop + 1] = rounds[flow.loops[loop].parent + 1] * count_rounds(&flow, loop);
+        ends = rounds[loop + 1] < MOST_ON_REQUEST;
+    }
     arena_free(&arena);
     return ends;
 }
