@@ -11,12 +11,12 @@ struct header {
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
-    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, joined, alone,
-        coarse[3], block[3];
+    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct, joined,
+        alone, coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt11";
+static const char magic[8] = "smelt12";
 
 void image_free(struct image *image) {
     free(image->bindings);
@@ -53,6 +53,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .engine = image->engine,
                             .lanes = image->lanes,
                             .quick = image->quick,
+                            .distinct = image->distinct,
                             .joined = image->joined,
                             .alone = image->alone,
                             .binding_count = image->binding_count,
@@ -148,6 +149,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .engine = header.engine,
                         .lanes = header.lanes,
                         .quick = header.quick != 0,
+                        .distinct = header.distinct != 0,
                         .joined = header.joined != 0,
                         .alone = header.alone != 0,
                         .coarse = {header.coarse[0], header.coarse[1], header.coarse[2]},

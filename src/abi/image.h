@@ -35,7 +35,7 @@ struct code_shape {
     uint32_t coarse;  /* PTX: one thread may do the work of several (image.coarse). 1, 2, 4: the grid has many
                          groups in its first, second, third dimension; COARSE_LINE: it has one dimension. 0: no
                          thread may */
-    uint32_t distinct; /* PTX: buffers that the kernel may write overlap no others */
+    uint32_t distinct; /* SIMD, PTX: buffers that the kernel may write overlap no others */
     uint8_t
         inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
                                        (abi/cuda_parameters.h), 8 << n bytes of them; 0: behind an address */
@@ -123,6 +123,7 @@ struct image {
     bool has_barrier;
     bool quick;         /* quick code (enum compile_effort): it runs every group of a launch of its shape, and
                            those cut off at the grid's edge, too, if the shape is masked */
+    bool distinct;      /* the code relies on shape.distinct */
     bool joined;        /* the threads of a group are groups of one thread each (compiler/passes/join.c) */
     uint32_t coarse[3]; /* PTX: threads whose work one thread of the hardware does, in each dimension; 0, 0,
                            0: each does its own, and blocks are groups */

@@ -63,6 +63,7 @@ void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch
         shapes->full.small = small;
         shapes->full.joined = launch->joined || has_groups_of_one(launch);
         shapes->full.tested = launch->tested;
+        shapes->full.distinct = !launch->overlapping;
     }
     if (shapes->has_edge) {
         shapes->edge = any_size(launch->group_size, true);
@@ -70,5 +71,6 @@ void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch
         shapes->edge.small = small;
         shapes->edge.joined = launch->joined;
         shapes->edge.tested = launch->tested;
+        shapes->edge.distinct = !launch->overlapping;
     }
 }

@@ -55,6 +55,12 @@ static inline char *launch_address(const struct launch_buffer *buffer) {
     return buffer->start + buffer->offset;
 }
 
+/* Views of the same memory count as overlapping: a kernel may go beyond a view. */
+static inline bool launch_buffers_overlap(const struct launch_buffer *a, const struct launch_buffer *b) {
+    uintptr_t from = (uintptr_t)launch_address(a), other = (uintptr_t)launch_address(b);
+    return (a->memory && a->memory == b->memory) || (from < other + b->bytes && other < from + a->bytes);
+}
+
 /* One launch, from the call to the device. The inputs of a code's shape are known before `prepare`: sizes,
  * `large`, `inlined` and the time-out; buffers are there for `run`. */
 struct launch {

@@ -90,6 +90,7 @@ bool shape_serves(const struct code_shape *made, const struct code_shape *wanted
     if (engine_traits(made->engine)->is_gpu) return serves_on_gpu(made, wanted);
     if (wanted->polled && !made->polled) return false;
     if (wanted->tested && !made->tested) return false;
+    if (made->distinct && !wanted->distinct) return false;
     if (made->small && !wanted->small) return false;
     if (wanted->masked && !made->masked) return false;
     if (made->joined && !wanted->joined) return false;
@@ -108,6 +109,7 @@ bool shape_serves_well(const struct code_shape *made, const struct code_shape *w
     struct code_shape same = *made;
     same.polled = wanted->polled;
     same.tested = wanted->tested;
+    same.distinct = wanted->distinct;
     if (!shape_serves(made, wanted) || made->small != wanted->small) return false;
     if (whole_line(wanted) && (whole_line(made) || made->rows)) return true;
     return memcmp(&same, wanted, sizeof same) == 0;

@@ -34,7 +34,7 @@ static void add_small(struct shapes *shapes, struct code_shape shape) {
 }
 
 static void add_threadgroup(struct shapes *shapes, const int64_t size[3], bool has_barrier) {
-    struct launch launch = {.timeout = 1};
+    struct launch launch = {.timeout = 1, .overlapping = true};
     struct launch_shapes wanted;
     for (int d = 0; d < 3; d++) launch.grid[d] = launch.group_size[d] = (uint32_t)(size[d] ? size[d] : 1);
     launch_shapes(&launch, has_barrier, &wanted);

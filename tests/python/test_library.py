@@ -359,3 +359,20 @@ def test_show(lib):
     assert "thread_position_in_grid" in lib.axpy.show("source")
     with pytest.raises(ValueError, match="stage is 'spirv'"):
         lib.axpy.show("spirv")
+
+
+def test_arrays_may_overlap():
+    """Each thread loads what it stored in the round before: the arrays are views of the same memory."""
+    doubled = smelt.library("""
+        #include <metal_stdlib>
+        using namespace metal;
+        kernel void doubled(device float *out, device const float *x, constant uint &n, uint i [[thread_position_in_grid]]) {
+            for (uint k = 0; k < n; k++) out[i * 16 + k] = x[i * 16 + k] * 2;
+        }""").doubled
+    for _ in range(2):
+        apart, rows = np.zeros((64, 16), np.float32), np.ones((64, 16), np.float32)
+        doubled(apart, rows, 13, threads=64, group_size=32)
+        np.testing.assert_array_equal(apart, np.tile(np.repeat([2, 0], [13, 3]), (64, 1)))
+        doubled(rows.reshape(-1)[1:], rows.reshape(-1)[:-1], 13, threads=64, group_size=32)
+        np.testing.assert_array_equal(rows, np.tile(np.append(2.0 ** np.arange(14), [1, 1]), (64, 1)))
+        doubled.wait()  # the second time, the best code runs

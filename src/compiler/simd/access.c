@@ -167,13 +167,7 @@ static LLVMValueRef are_all_on(struct simd *s, LLVMValueRef mask) {
     return LLVMBuildICmp(s->unit->builder, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "all_on");
 }
 
-/* Without masked vectors in the target: a plain access if all lanes are on, otherwise lane by lane. The
- * caller writes the first; the second follows in `some`, and both end at `after`. */
-struct split {
-    LLVMBasicBlockRef some, after;
-};
-
-static struct split split_by_mask(struct simd *s, LLVMValueRef mask) {
+struct split access_split(struct simd *s, LLVMValueRef mask) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef all = simd_block(s, "all_on");
     struct split split = {simd_block(s, "some_on"), simd_block(s, "accessed")};
@@ -186,7 +180,7 @@ static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef
                                int align) {
     if (is_short(s)) return access_load_lanes(s, element, address, mask, align);
     LLVMBuilderRef b = s->unit->builder;
-    struct split split = split_by_mask(s, mask);
+    struct split split = access_split(s, mask);
     LLVMValueRef values[2];
     LLVMBasicBlockRef ends[2];
     values[0] = access_load(s, element, address, NULL, align);
@@ -209,7 +203,7 @@ static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef addres
         return;
     }
     LLVMBuilderRef b = s->unit->builder;
-    struct split split = split_by_mask(s, mask);
+    struct split split = access_split(s, mask);
     access_store(s, vector, address, NULL, align);
     LLVMBuildBr(b, split.after);
     LLVMPositionBuilderAtEnd(b, split.some);

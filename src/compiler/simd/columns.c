@@ -5,10 +5,12 @@
  *   for (k = first; k < bound; k++) …    becomes    for (k = first; k < limit; k += ROUNDS) …, ROUNDS times
  *                                                   for (k = limit; k < bound; k++) …
  *
- * This is done to loops of one block whose rounds all threads count alike, and which store to no memory that
- * the rows may lie in.
+ * This is done to loops of one block whose rounds all threads count alike. Where they store, neighbours.c
+ * must see that the rows are not stored to: they lie in other buffers, or the elements that a round stores
+ * are those that it loads.
  *
  * Requires: the optimised entry. Maintains: what a thread does, in order. */
+#include "compiler/base.h"
 #include "compiler/flow.h"
 #include "compiler/simd/simd.h"
 #include "compiler/uniform.h"
@@ -154,10 +156,22 @@ static bool lies_apart(struct row_loop *l, LLVMValueRef value, int depth) {
     }
 }
 
-/* Whether the load steps through a row. */
-static bool is_of_row(struct row_loop *l, LLVMValueRef load) {
-    LLVMValueRef address = LLVMGetOperand(load, 0);
-    uint64_t size = LLVMABISizeOfType(l->unit->layout, LLVMTypeOf(load)), step;
+static LLVMValueRef address_of(LLVMValueRef access) {
+    return LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
+}
+
+static LLVMTypeRef type_of(LLVMValueRef access) {
+    return LLVMTypeOf(LLVMIsALoadInst(access) ? access : LLVMGetOperand(access, 0));
+}
+
+static unsigned space_of(LLVMValueRef access) {
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(address_of(access)));
+}
+
+/* Whether the load or store steps through a row. */
+static bool is_of_row(struct row_loop *l, LLVMValueRef access) {
+    LLVMValueRef address = address_of(access);
+    uint64_t size = LLVMABISizeOfType(l->unit->layout, type_of(access)), step;
     if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2 || size > 4 ||
         item_of(l, LLVMGetOperand(address, 0)) ||
         LLVMABISizeOfType(l->unit->layout, LLVMGetGEPSourceElementType(address)) != size)
@@ -191,20 +205,39 @@ static bool collect(struct row_loop *l) {
     return true;
 }
 
+/* Whether the load may move before the stores of the rounds before it: a guess, as neighbours.c looks again.
+ * Memory of the thread itself (space 0) is never stored to by other accesses. */
+static bool keeps_from(struct row_loop *l, LLVMValueRef load, LLVMValueRef store) {
+    unsigned from = space_of(load), to = space_of(store);
+    if (to == 0 || (from == THREADGROUP_SPACE) != (to == THREADGROUP_SPACE)) return true;
+    LLVMValueRef a = address_of(load), b = address_of(store);
+    if (a == b) return type_of(load) == type_of(store);
+    struct base loaded = base_of(l->unit, a), stored = base_of(l->unit, b);
+    return base_are_distinct(l->unit, &loaded, &stored);
+}
+
+static bool keeps_from_stores(struct row_loop *l, LLVMValueRef load) {
+    for (int n = 0; n < l->count; n++)
+        if (LLVMIsAStoreInst(l->items[n].value) && !keeps_from(l, load, l->items[n].value)) return false;
+    return true;
+}
+
 /* The rounds to write at once: a vector of 128 bits of the narrowest row's elements; 0: no rows. */
 static int find_rounds(struct row_loop *l) {
     uint64_t narrowest = 8;
-    bool stores = false, device = false;
+    bool device = false;
+    for (int n = 0; n < l->count; n++) mark_count(l, &l->items[n]);
     for (int n = 0; n < l->count; n++) {
         LLVMValueRef i = l->items[n].value;
-        mark_count(l, &l->items[n]);
-        if (LLVMIsAStoreInst(i)) stores |= LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 1))) != 0;
-        if (!LLVMIsALoadInst(i) || !is_of_row(l, i)) continue;
-        uint64_t size = LLVMABISizeOfType(l->unit->layout, LLVMTypeOf(i));
-        device |= LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 0))) != THREADGROUP_SPACE;
+        bool load = LLVMIsALoadInst(i);
+        if (!load && (!LLVMIsAStoreInst(i) || space_of(i) == 0)) continue;
+        if (load && !keeps_from_stores(l, i)) return 0;
+        if (!is_of_row(l, i)) continue;
+        uint64_t size = LLVMABISizeOfType(l->unit->layout, type_of(i));
+        device |= space_of(i) != THREADGROUP_SPACE;
         if (size < narrowest) narrowest = size;
     }
-    if (!device || stores) return 0;
+    if (!device) return 0;
     return 16 / narrowest < MOST_ROUNDS ? (int)(16 / narrowest) : MOST_ROUNDS;
 }
 

@@ -8,6 +8,7 @@
  *
  * Requires: the analysis, matrices found (matrix_find.c). Establishes: value.neighbours. */
 #include "compiler/simd/neighbours.h"
+#include "compiler/base.h"
 #include "compiler/bounds/bounds.h"
 #include "compiler/simd/lanes.h"
 #include "compiler/simd/matrix.h"
@@ -213,17 +214,46 @@ static bool has_member(const struct neighbours *group, LLVMValueRef i) {
     return false;
 }
 
-/* Whether loads may move before the call. A test (bounds.c) stays before the accesses that it tests: those at
- * the same spot. */
-static bool loads_may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef load) {
+/* Whether loads may move before the call, or stores behind it. A test (bounds.c) stays before the accesses
+ * that it tests: those at the same spot. What was stored when a test fails is not defined. */
+static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
     if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
-    struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS)), own = spot_of(s, address_of(load));
+    if (!is_load(access)) return true;
+    struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS)),
+                own = spot_of(s, address_of(access));
     return !same_spot(&tested, &own);
+}
+
+/* Whether the access touches no member of the group that comes after it (loads move up, to the first of them)
+ * or before it (stores move down). */
+static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access, int order) {
+    LLVMValueRef lowest = group->accesses[0];
+    bool loads = is_load(lowest);
+    int64_t size = size_of(s, lowest), distance;
+    if (!may_touch(s, access, space_of(lowest))) return true;
+    struct base own = base_of(s->unit, address_of(lowest)), other = base_of(s->unit, address_of(access));
+    if (base_are_distinct(s->unit, &own, &other)) return true;
+    if (!neighbours_distance(s, address_of(lowest), address_of(access), &distance)) return false;
+    for (int n = 0; n < group->count; n++) {
+        bool passes = (value_of(s, group->accesses[n])->order > order) == loads;
+        if (passes && distance < (n + 1) * size && n * size < distance + size_of(s, access)) return false;
+    }
+    return true;
+}
+
+/* … and, if it is a load at which others are done, that touches none of them. */
+static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access) {
+    const struct neighbours *others = is_load(access) ? value_of(s, access)->neighbours : NULL;
+    if (!lets_pass(s, group, access, value_of(s, access)->order)) return false;
+    for (int n = 0; others && others->place == access && n < others->count; n++)
+        if (!lets_pass(s, group, others->accesses[n], value_of(s, others->accesses[n])->order)) return false;
+    return true;
 }
 
 #define LONGEST_WAY 2000
 
-/* Nothing between the first and the last sees that they are done together. */
+/* Nothing between the first and the last sees that they are done together. Groups of loads come first: stores
+ * that move down must not pass what moves up. */
 static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRef first, LLVMValueRef last) {
     bool loads = is_load(first);
     int steps = 0;
@@ -231,10 +261,10 @@ static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRe
         if (!i || ++steps > LONGEST_WAY) return false;
         if (has_member(group, i)) continue;
         if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i)) return false;
-        if (LLVMIsACallInst(i) && !(loads ? loads_may_pass(s, i, first) : is_harmless_call(i))) return false;
+        if (LLVMIsACallInst(i) && !may_pass(s, i, first)) return false;
         if (!LLVMIsALoadInst(i) && !LLVMIsAStoreInst(i)) continue;
         if (LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return false;
-        if ((!loads || LLVMIsAStoreInst(i)) && may_touch(s, i, space_of(first))) return false;
+        if ((!loads || LLVMIsAStoreInst(i)) && !all_let_pass(s, group, i)) return false;
     }
     return true;
 }
@@ -332,6 +362,24 @@ static void find_rows(struct simd *s, struct access **sorted, int count) {
 
 #define MOST_ACCESSES 1024 /* of a block: comparing them takes a time that grows with the square */
 
+/* `same` has room for all accesses. */
+static void find_groups(struct simd *s, struct access *accesses, int count, bool loads,
+                        struct access **same) {
+    for (int n = 0; n < count; n++) {
+        int found = 0;
+        LLVMValueRef a = accesses[n].instruction;
+        for (int m = n; m < count && is_load(a) == loads; m++) {
+            LLVMValueRef b = accesses[m].instruction;
+            if (accesses[m].used || is_load(b) != loads || type_of(a) != type_of(b) ||
+                space_of(a) != space_of(b) || !same_spot(&accesses[n].place, &accesses[m].place))
+                continue;
+            accesses[m].used = true;
+            same[found++] = &accesses[m];
+        }
+        if (found > 1) find_rows(s, same, found);
+    }
+}
+
 static void find_in_block(struct simd *s, LLVMBasicBlockRef block) {
     struct access *accesses = arena_alloc(&s->arena, MOST_ACCESSES * sizeof *accesses);
     struct access **same = arena_alloc(&s->arena, MOST_ACCESSES * sizeof(struct access *));
@@ -342,18 +390,8 @@ static void find_in_block(struct simd *s, LLVMBasicBlockRef block) {
         if (is_candidate(s, i))
             accesses[count++] = (struct access){.instruction = i, .place = spot_of(s, address_of(i))};
     }
-    for (int n = 0; n < count; n++) {
-        int found = 0;
-        for (int m = n; m < count; m++) {
-            LLVMValueRef a = accesses[n].instruction, b = accesses[m].instruction;
-            if (accesses[m].used || is_load(a) != is_load(b) || type_of(a) != type_of(b) ||
-                space_of(a) != space_of(b) || !same_spot(&accesses[n].place, &accesses[m].place))
-                continue;
-            accesses[m].used = true;
-            same[found++] = &accesses[m];
-        }
-        if (found > 1) find_rows(s, same, found);
-    }
+    find_groups(s, accesses, count, true, same);
+    find_groups(s, accesses, count, false, same);
 }
 
 void neighbours_find(struct simd *s) {
@@ -411,7 +449,7 @@ static void lane_addresses(struct simd *s, const struct neighbours *group, int c
     LLVMValueRef base = piece_is(s, address) ? piece_first_lane(s, address, chunk)
                         : shape >= 0         ? scalar_of(s, address)
                                              : chunk_of(s, address, chunk);
-    LLVMValueRef mask = mask_chunk(s, chunk);
+    LLVMValueRef mask = is_load(group->place) ? mask_chunk(s, chunk) : NULL;
     if (mask) {
         LLVMTypeRef pointer = LLVMGetElementType(LLVMTypeOf(base));
         base = LLVMBuildSelect(s->unit->builder, mask, base, chunk_splat(s, nothing(s, group, pointer)), "");
@@ -536,6 +574,27 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
     }
 }
 
+static void emit_scatters(struct simd *s, const struct neighbours *group, int chunk) {
+    for (int n = 0; n < group->count; n++) {
+        LLVMValueRef store = group->accesses[n];
+        access_scatter(s, chunk_of(s, LLVMGetOperand(store, 0), chunk),
+                       chunk_of(s, LLVMGetOperand(store, 1), chunk), mask_chunk(s, chunk),
+                       (int)LLVMGetAlignment(store));
+    }
+}
+
+/* Under a mask: together if all lanes are on, else one store after another. */
+static void emit_masked_stores(struct simd *s, const struct neighbours *group, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = access_split(s, mask_chunk(s, chunk));
+    emit_stores(s, group, chunk);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    emit_scatters(s, group, chunk);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+}
+
 static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
     bool load = is_load(group->place);
     if (chunk == 0)
@@ -543,6 +602,8 @@ static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
     const struct neighbours *from = load ? NULL : copied_by(s, group);
     if (load)
         emit_loads(s, group, chunk);
+    else if (mask_chunk(s, chunk))
+        emit_masked_stores(s, group, chunk);
     else if (from)
         emit_copies(s, group, from, chunk);
     else
@@ -586,7 +647,7 @@ static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {
     struct neighbours *group = value_of(s, access)->neighbours;
     bool masked = mask_chunk(s, chunk) != NULL;
-    if (masked && !(group && is_load(access) && has_own_addresses(s, address_of(group->place)))) return false;
+    if (masked && !(group && has_own_addresses(s, address_of(group->place)))) return false;
     if (s->chunk_lanes == 1) return simd_goes_together(s) && emit_side_by_side(s, access, chunk);
     if (group && access == group->place) emit_group(s, group, chunk);
     return group != NULL;

@@ -20,7 +20,7 @@ struct neighbours {
 void neighbours_find(struct simd *s);
 /* The constant between two addresses; false: there is none to be seen. */
 bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes);
-/* Returns false for other accesses, and where lanes are off, except for loads from a vector of addresses. */
+/* Returns false for other accesses, and where lanes are off, unless the addresses are in a vector. */
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
 
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,

@@ -324,6 +324,12 @@ void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses,
 /* The last lane that is on wins, as if the threads ran one after another. */
 void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                       int align);
+/* Two forms of an access under a mask: the caller writes the one for all lanes, then, in `some`, the one for
+ * those that are on. Both end at `after`. */
+struct split {
+    LLVMBasicBlockRef some, after;
+};
+struct split access_split(struct simd *s, LLVMValueRef mask);
 /* Code that runs for a loop's last rounds only: short is better than fast. */
 bool access_is_rare(struct simd *s);
 /* The target has masked vectors of such elements. */

@@ -89,6 +89,41 @@ static void find_buffers(struct cpu_launch *launch, void **buffers, struct buffe
     launch->extents = extents;
 }
 
+/* Whether a buffer that the code may write overlaps another one. */
+static bool written_overlaps(const struct launch *launch, const struct image *image) {
+    for (int i = 0; i < image->binding_count; i++) {
+        const struct binding *written = &image->bindings[i];
+        if (written->kind != BINDING_BUFFER || !written->writable) continue;
+        for (int k = 0; k < image->binding_count; k++) {
+            const struct binding *other = &image->bindings[k];
+            if (k == i || other->kind != BINDING_BUFFER) continue;
+            if (launch_buffers_overlap(&launch->buffers[written->index], &launch->buffers[other->index]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the code is only for launches whose buffers are distinct, and these are not. Quick code serves
+ * them, but the best code that follows it may not. */
+static bool is_unfit(const struct launch *launch, const struct code *code) {
+    const struct image *image = code ? &code->head.image : NULL;
+    return image && (image->distinct || (image->quick && !launch->overlapping)) &&
+           written_overlaps(launch, image);
+}
+
+/* The codes for this launch's buffers. Those for distinct buffers are chosen before the buffers are known. */
+static smelt_status find_codes(const struct launch **request, struct launch *joined,
+                               struct launch *overlapping, struct launch_codes *codes) {
+    const struct launch *asked = *request;
+    TRY(executable_codes(request, joined, codes, NULL));
+    if (!is_unfit(asked, codes->full) && !is_unfit(asked, codes->edge)) return SMELT_OK;
+    *overlapping = *asked;
+    overlapping->overlapping = true;
+    *request = overlapping;
+    return executable_codes(request, joined, codes, NULL);
+}
+
 static void measure_threadgroup_memory(struct cpu_launch *launch) {
     const struct code *full = launch->codes.full, *edge = launch->codes.edge;
     const size_t *given = launch->request->threadgroup_memory;
@@ -105,7 +140,7 @@ static void measure_threadgroup_memory(struct cpu_launch *launch) {
 static smelt_status run(const struct launch *request) {
     static _Atomic uint64_t launches;
     const char *name = request->executable->name;
-    struct launch joined;
+    struct launch joined, overlapping;
     struct launch_log log;
     void *buffers[LAUNCH_MAX_BUFFERS]; /* not initialised: only those are read that the kernel has */
     struct buffer_extent extents[LAUNCH_MAX_BUFFERS];
@@ -115,7 +150,7 @@ static smelt_status run(const struct launch *request) {
                                 .improving = PTHREAD_MUTEX_INITIALIZER,
                                 .seen = atomic_load(&request->executable->first),
                                 .log = &log};
-    TRY(executable_codes(&request, &joined, &launch.codes, NULL));
+    TRY(find_codes(&request, &joined, &overlapping, &launch.codes));
     launch.request = request;
     const uint32_t *counts = request->groups;
     find_buffers(&launch, buffers, extents);

@@ -241,12 +241,6 @@ static smelt_status check_elements(const struct flight *f) {
 
 /* ---- What buffers share. */
 
-static bool overlap(const struct launch_buffer *a, const struct launch_buffer *b) {
-    uintptr_t from = (uintptr_t)launch_address(a), other = (uintptr_t)launch_address(b);
-    return a->memory == b->memory || (from < other + b->bytes && other < from + a->bytes);
-}
-
-/* Views of the same memory count as overlapping: a kernel may go beyond a view. */
 static bool written_overlaps(const struct flight *f) {
     const struct cuda_code *code = f->code;
     for (uint32_t i = 0; i < code->slot_count; i++) {
@@ -256,7 +250,7 @@ static bool written_overlaps(const struct flight *f) {
         for (uint32_t k = 0; k < code->slot_count; k++) {
             const struct cuda_slot *slot = &code->slots[k];
             if (k == i || slot->threadgroup || !is_on_gpu(&f->request->buffers[slot->index])) continue;
-            if (overlap(buffer, &f->request->buffers[slot->index])) return true;
+            if (launch_buffers_overlap(buffer, &f->request->buffers[slot->index])) return true;
         }
     }
     return false;
