@@ -87,6 +87,12 @@ static void drop_names(struct unit *unit) {
                                                        !unit->target->tells_names);
 }
 
+static void take_module(struct unit *unit, LLVMModuleRef module) {
+    unit->module = module;
+    unit->layout = LLVMGetModuleDataLayout(module);
+    unit->entry = LLVMGetNamedFunction(module, ENTRY_NAME);
+}
+
 static smelt_status read_bitcode(struct unit *unit) {
     drop_names(unit);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
@@ -100,8 +106,7 @@ static smelt_status read_bitcode(struct unit *unit) {
         LLVMDisposeMessage(message);
         return status;
     }
-    unit->layout = LLVMGetModuleDataLayout(unit->module);
-    unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
+    take_module(unit, unit->module);
     return unit->entry
                ? SMELT_OK
                : unit_fail(
@@ -177,8 +182,7 @@ static LLVMModuleRef keep_optimised(struct unit *unit) {
 
 static smelt_status lower_again(struct unit *unit, LLVMModuleRef optimised) {
     LLVMDisposeModule(unit->module);
-    unit->module = optimised;
-    unit->entry = LLVMGetNamedFunction(optimised, ENTRY_NAME);
+    take_module(unit, optimised);
     unit->smaller = unit->refused = false;
     unit->test_instructions = 0;
     if (!unit->result->image.refusal) unit->result->image.refusal = strdup(unit->result->message);

@@ -252,6 +252,18 @@ def test_functions_of_a_large_kernel_are_optimised_once(scratch):
            or "the simd engine refuses this kernel: it is too large for vector code: instructions of a thread" in text, text)
 
 
+def test_refused_code_with_structures_is_written_again(scratch):
+    """The optimised code that the scalar engine lowers is a copy, with a data layout of its own."""
+    members = range(400)
+    source = ("struct S { " + " ".join(f"float x{k};" for k in members) + " };\n"
+              "kernel void members(device float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                    constant int *n [[buffer(2)]], uint i [[thread_position_in_grid]]) {\n  S s[4] = {};\n" +
+              "".join(f"  s[n[{k}] & 3].x{k} = in[i + {k}];\n" for k in members) + "  float sum = 0;\n" +
+              "".join(f"  sum += s[{k % 4}].x{k};\n" for k in members) + "  out[i] = sum;\n}\n")
+    done = scratch.run(["show", scratch.file("members.metal", HEADER + source), "members", "--stage", "asm"])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+
+
 def test_a_gpu_s_thread_too_large_unrolled_keeps_its_loops(scratch):
     product = ("#pragma unroll\n  for (int i = 0; i < 30; i++) {{\n#pragma unroll\n    for (int j = 0; j < 30; j++)\n"
                "      s = s * 31u + (s >> 7) * uint(i + {k}) + as_type<uint>(in[(s + uint(i * j)) & 127u]);\n  }}\n")
