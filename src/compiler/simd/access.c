@@ -16,8 +16,7 @@ bool access_is_rare(struct simd *s) {
     return false;
 }
 
-/* Calls rather than branches. */
-static bool is_short(struct simd *s) {
+bool access_is_short(struct simd *s) {
     return s->many_accesses || access_is_rare(s);
 }
 
@@ -105,7 +104,7 @@ static void store_each(struct simd *s, LLVMValueRef vector, LLVMValueRef address
 
 LLVMValueRef access_load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask,
                                int align) {
-    if (!mask && !is_row(from) && !is_short(s)) return load_each(s, element, from, align);
+    if (!mask && !is_row(from) && !access_is_short(s)) return load_each(s, element, from, align);
     LLVMValueRef place = is_row(from) ? any_address(s, from) : keep_addresses(s, from);
     LLVMValueRef values = shared_slot(s, chunk_type(s, element));
     access_lanes(s, is_row(from) ? "load_row" : "load_lanes", element, place, values, mask);
@@ -113,7 +112,7 @@ LLVMValueRef access_load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef
 }
 
 void access_store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align) {
-    if (!mask && !is_row(to) && !is_short(s)) {
+    if (!mask && !is_row(to) && !access_is_short(s)) {
         store_each(s, vector, to, align);
         return;
     }
@@ -178,7 +177,7 @@ struct split access_split(struct simd *s, LLVMValueRef mask) {
 
 static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                                int align) {
-    if (is_short(s)) return access_load_lanes(s, element, address, mask, align);
+    if (access_is_short(s)) return access_load_lanes(s, element, address, mask, align);
     LLVMBuilderRef b = s->unit->builder;
     struct split split = access_split(s, mask);
     LLVMValueRef values[2];
@@ -198,7 +197,7 @@ static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef
 
 static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                         int align) {
-    if (is_short(s)) {
+    if (access_is_short(s)) {
         access_store_lanes(s, vector, address, mask, align);
         return;
     }
@@ -254,7 +253,8 @@ void access_store(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLV
  * that may be off. */
 static bool gathers_by_name(struct simd *s, LLVMTypeRef element, LLVMValueRef mask) {
     uint64_t size = LLVMABISizeOfType(s->unit->layout, element);
-    return s->vector_bits == 256 && (size == 4 || size == 8) && (mask || is_short(s) || s->many_unknown);
+    return s->vector_bits == 256 && (size == 4 || size == 8) &&
+           (mask || access_is_short(s) || s->many_unknown);
 }
 
 /* Four lanes of a chunk. `on`: all bits of lanes that are on. */

@@ -300,7 +300,7 @@ static bool are_dense(struct simd *s, const int64_t *offsets, int64_t size) {
 
 /* Neighbouring lanes, or all lanes, at one element, and lanes close together, are as well served one by one.
  */
-static bool pays(struct simd *s, const struct neighbours *group) {
+static bool pays(struct simd *s, struct neighbours *group) {
     LLVMValueRef address = address_of(group->place);
     int shape = piece_is(s, address) ? value_of(s, address)->piece : shape_of(s, address);
     int64_t size = size_of(s, group->place);
@@ -309,7 +309,8 @@ static bool pays(struct simd *s, const struct neighbours *group) {
     const int64_t *offsets = shape_offsets(s, shape);
     if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
     if (s->vector_bits == 512) return false;
-    if (is_load(group->place) && group->count * size < 16 && are_dense(s, offsets, size)) return false;
+    if (is_load(group->place) && group->count * size < 16 && are_dense(s, offsets, size))
+        group->masked = true;
     return !is_load(group->place) || group->count >= 4 || !offsets_are(s, offsets, 2 * size);
 }
 
@@ -437,19 +438,22 @@ static bool has_own_addresses(struct simd *s, LLVMValueRef address) {
     return s->chunk_lanes > 1 && !piece_is(s, address) && shape_of(s, address) < 0;
 }
 
-/* The addresses of the first element in each lane of the chunk. */
-static void lane_addresses(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *lanes) {
+/* The addresses of the first element in each lane of the chunk; under a mask, that lanes that are off may
+ * load from, too. */
+static void lane_addresses(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef mask,
+                           LLVMValueRef *lanes) {
     LLVMValueRef address = address_of(group->place);
     if (s->chunk_lanes == 1) {
         for (int lane = 0; lane < s->lanes; lane++)
             lanes[lane] = address_at(s, chunk_of(s, address, lane), group->bytes);
         return;
     }
-    int shape = piece_is(s, address) ? value_of(s, address)->piece : shape_of(s, address);
-    LLVMValueRef base = piece_is(s, address) ? piece_first_lane(s, address, chunk)
-                        : shape >= 0         ? scalar_of(s, address)
-                                             : chunk_of(s, address, chunk);
-    LLVMValueRef mask = is_load(group->place) ? mask_chunk(s, chunk) : NULL;
+    int shape = mask                   ? SHAPE_VARYING
+                : piece_is(s, address) ? value_of(s, address)->piece
+                                       : shape_of(s, address);
+    LLVMValueRef base = shape < 0              ? chunk_of(s, address, chunk)
+                        : piece_is(s, address) ? piece_first_lane(s, address, chunk)
+                                               : scalar_of(s, address);
     if (mask) {
         LLVMTypeRef pointer = LLVMGetElementType(LLVMTypeOf(base));
         base = LLVMBuildSelect(s->unit->builder, mask, base, chunk_splat(s, nothing(s, group, pointer)), "");
@@ -501,7 +505,9 @@ static LLVMValueRef get_lanes(struct simd *s, LLVMValueRef value, int chunk, LLV
     return LLVMBuildBitCast(b, vector, LLVMVectorType(bits, (unsigned)lanes_together(s)), "");
 }
 
-static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
+/* The values of all loads. loaded: gets each lane's vector. */
+static void load_chunk(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef mask,
+                       LLVMValueRef *loaded, LLVMValueRef *values) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = type_of(group->place), bits = bits_of(s, type);
     LLVMTypeRef own = LLVMVectorType(bits, (unsigned)group->count);
@@ -509,16 +515,11 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     int all = lanes_together(s), parts = parts_of(s, size), lanes = all / parts;
     LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
                  out[MOST_TRANSPOSED] = {NULL};
-    if (!group->loaded) group->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));
-    if (!group->columns) group->columns = arena_alloc(&s->arena, MOST_NEIGHBOURS * sizeof(LLVMValueRef));
-    if (!group->loaded || !group->columns) return;
-    LLVMValueRef *loaded = group->loaded + (ptrdiff_t)chunk * s->chunk_lanes;
-    lane_addresses(s, group, chunk, addresses);
+    lane_addresses(s, group, chunk, mask, addresses);
     for (int lane = 0; lane < all; lane++) {
         loaded[lane] = LLVMBuildLoad2(b, own, addresses[lane], "");
         LLVMSetAlignment(loaded[lane], least_align(group));
     }
-    group->serial = s->serial;
     for (int i = 0; i < lanes; i++) {
         LLVMValueRef together[GANG_MAX_LANES];
         for (int part = 0; part < parts; part++) together[part] = loaded[part * lanes + i];
@@ -526,10 +527,46 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     }
     int in_vector = group->count / lanes_transpose(s, vectors, lanes, group->count, parts, out);
     for (int n = 0; n < group->count; n++) {
-        LLVMValueRef value = out[n / in_vector];
-        if (in_vector > 1) value = lanes_part(s, value, n % in_vector * lanes, lanes);
-        set_lanes(s, group, n, chunk, value);
+        values[n] = out[n / in_vector];
+        if (in_vector > 1) values[n] = lanes_part(s, values[n], n % in_vector * lanes, lanes);
     }
+}
+
+/* Under a mask, if the lanes' addresses are a scalar and constants: as without one if all lanes are on. */
+static void load_split(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *values) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef mask = mask_chunk(s, chunk), loaded[GANG_MAX_LANES], all[MOST_NEIGHBOURS],
+                 some[MOST_NEIGHBOURS];
+    struct split split = access_split(s, mask);
+    load_chunk(s, group, chunk, NULL, loaded, all);
+    LLVMBuildBr(b, split.after);
+    LLVMBasicBlockRef ends[2] = {LLVMGetInsertBlock(b)};
+    LLVMPositionBuilderAtEnd(b, split.some);
+    load_chunk(s, group, chunk, mask, loaded, some);
+    LLVMBuildBr(b, split.after);
+    ends[1] = LLVMGetInsertBlock(b);
+    LLVMPositionBuilderAtEnd(b, split.after);
+    for (int n = 0; n < group->count; n++) {
+        LLVMValueRef ways[2] = {all[n], some[n]};
+        values[n] = LLVMBuildPhi(b, LLVMTypeOf(all[n]), "");
+        LLVMAddIncoming(values[n], ways, ends, 2);
+    }
+}
+
+static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
+    LLVMValueRef values[MOST_NEIGHBOURS], mask = mask_chunk(s, chunk);
+    bool split = mask && !has_own_addresses(s, address_of(group->place));
+    if (!group->loaded) group->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));
+    if (!group->columns) group->columns = arena_alloc(&s->arena, MOST_NEIGHBOURS * sizeof(LLVMValueRef));
+    if (!group->loaded || !group->columns) return;
+    if (chunk == 0) group->serial = s->serial;
+    if (split) {
+        group->serial = -1;
+        load_split(s, group, chunk, values);
+    } else {
+        load_chunk(s, group, chunk, mask, group->loaded + (ptrdiff_t)chunk * s->chunk_lanes, values);
+    }
+    for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
 }
 
 /* What the stores copy: the loads' vectors of this code; or NULL. */
@@ -547,7 +584,7 @@ static const struct neighbours *copied_by(struct simd *s, const struct neighbour
 static void emit_copies(struct simd *s, const struct neighbours *group, const struct neighbours *from,
                         int chunk) {
     LLVMValueRef addresses[GANG_MAX_LANES] = {NULL};
-    lane_addresses(s, group, chunk, addresses);
+    lane_addresses(s, group, chunk, NULL, addresses);
     for (int lane = 0; lane < lanes_together(s); lane++) {
         LLVMValueRef vector = from->loaded[chunk * s->chunk_lanes + lane];
         LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, addresses[lane]), least_align(group));
@@ -561,7 +598,7 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
     int all = lanes_together(s), parts = parts_of(s, size), lanes = all / parts;
     LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
                  out[MOST_TRANSPOSED] = {NULL};
-    lane_addresses(s, group, chunk, addresses);
+    lane_addresses(s, group, chunk, NULL, addresses);
     for (int n = 0; n < group->count; n++)
         vectors[n] = get_lanes(s, LLVMGetOperand(group->accesses[n], 0), chunk, bits);
     int count = lanes_transpose(s, vectors, group->count, lanes, parts, out), in_vector = lanes / count;
@@ -644,10 +681,16 @@ static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
     return true;
 }
 
+/* Whether the group's accesses are done together in this block. */
+static bool group_suits(struct simd *s, const struct neighbours *group, bool masked) {
+    if (!masked) return !group->masked;
+    return s->chunk_lanes > 1 && (has_own_addresses(s, address_of(group->place)) || !access_is_short(s));
+}
+
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {
     struct neighbours *group = value_of(s, access)->neighbours;
     bool masked = mask_chunk(s, chunk) != NULL;
-    if (masked && !(group && has_own_addresses(s, address_of(group->place)))) return false;
+    if (group ? !group_suits(s, group, masked) : masked) return false;
     if (s->chunk_lanes == 1) return simd_goes_together(s) && emit_side_by_side(s, access, chunk);
     if (group && access == group->place) emit_group(s, group, chunk);
     return group != NULL;

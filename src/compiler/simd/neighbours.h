@@ -11,16 +11,17 @@ struct neighbours {
     int count;                              /* a power of two */
     LLVMValueRef place;                     /* the first load, the last store: where all are written */
     int64_t bytes;                          /* from its address to the first element */
+    bool masked;                            /* done together only where lanes may be off */
     LLVMValueRef *loaded;                   /* each lane's vector, … */
     LLVMValueRef *columns;                  /* each load's vector, of threads side by side, … */
-    int serial;                             /* in this emission */
+    int serial;                             /* in this emission; -1: not for the code behind */
 };
 
 /* neighbours.c — finds them, before anything is written. */
 void neighbours_find(struct simd *s);
 /* The constant between two addresses; false: there is none to be seen. */
 bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes);
-/* Returns false for other accesses, and where lanes are off, unless the addresses are in a vector. */
+/* Returns false for other accesses. */
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
 
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,

@@ -330,6 +330,8 @@ struct split {
     LLVMBasicBlockRef some, after;
 };
 struct split access_split(struct simd *s, LLVMValueRef mask);
+/* Calls rather than branches. */
+bool access_is_short(struct simd *s);
 /* Code that runs for a loop's last rounds only: short is better than fast. */
 bool access_is_rare(struct simd *s);
 /* The target has masked vectors of such elements. */
