@@ -33,8 +33,10 @@ enum budget {
 
 /* Compiling one instruction of a gang takes 0.1 to 0.2 ms. These are some 5 seconds, too. */
 #define MOST_INSTRUCTIONS_OPTIMISED 30000 /* of scalar code: code generation optimises up to this */
-#define LONG_BLOCK 6000                   /* instructions: cut.c cuts blocks of more … */
-#define CUT_BLOCK 1000                    /* … into pieces of about so many */
+/* … of a checked run, whose time is mostly the checker's, so that its own code gains little. */
+#define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
+#define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
+#define CUT_BLOCK 1000  /* … into pieces of about so many */
 
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */

@@ -6,7 +6,10 @@
  *
  *   arithmetic may be reassociated or approximated: then either code generator may do it in its own way;
  *   threads meet in atomic operations whose order shows in the results: lanes of a gang come in another
- *   order than threads that run one after another. */
+ *   order than threads that run one after another.
+ *
+ * Quick code of the engine that checks is its own, whose machine code is not optimised: only on request,
+ * since the best code takes little longer to compile (codegen.c). */
 #include "compiler/quick.h"
 #include "compiler/engine.h"
 
@@ -55,6 +58,7 @@ bool quick_applies(struct unit *unit) {
     uint64_t count;
     if (request->effort == COMPILE_BEST || request->output != COMPILE_OBJECT || !unit->target->has_quick)
         return false;
+    if (unit->target->quick == unit->engine) return request->effort == COMPILE_QUICK;
     if (!gives_same_bits(unit, &count)) return false;
     uint64_t registers = SIMDGROUP_VALUE_BITS / (uint64_t)simd_vector_bits(request->cpu, request->features);
     return request->effort == COMPILE_QUICK || count * registers >= LARGE;

@@ -187,3 +187,38 @@ kernel void blocks_of_18_bytes(device const packed_block *a [[buffer(0)]], devic
                                uint i [[thread_position_in_grid]]) {
   o[i] = a[i].scale * a[i].values[3] + float(packed_short2(*(device const packed_short2 *)a[i].values).y);
 }
+
+// ---- In front of products of matrices, which need all lanes of a simdgroup.
+
+// run: -b 0=ones:float16:32 -b 1:out:float32:128 --grid 64 --threadgroup 64
+kernel void a_lane_before_a_product(device const half *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                    uint i [[thread_position_in_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+  threadgroup half s[128];
+  s[2 * i] = a[i == 45 ? 2000 : i % 32]; // SM001 a[2000]
+  s[2 * i + 1] = 1;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  simdgroup_half8x8 left, right;
+  simdgroup_float8x8 sum(0);
+  simdgroup_load(left, s + 64 * simdgroup, 8);
+  simdgroup_load(right, s + 64 * simdgroup, 8, 0, true);
+  simdgroup_multiply_accumulate(sum, left, right, sum);
+  simdgroup_store(sum, o + 64 * simdgroup, 8);
+}
+
+// run: -b 0=ones:float32:64 -b 1:out:float32:128 --grid 64 --threadgroup 64
+kernel void a_simdgroup_of_two_in_a_loop(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                         uint i [[thread_position_in_grid]],
+                                         uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+  threadgroup float s[128];
+  simdgroup_float8x8 left, right, sum(0);
+  for (uint k = 0; k < 4; k++) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    s[2 * i] = a[i + k * 16 * simdgroup]; // SM001 a
+    s[2 * i + 1] = k;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_load(left, s + 64 * (1 - simdgroup), 8);
+    simdgroup_load(right, s + 64 * simdgroup, 8);
+    simdgroup_multiply_accumulate(sum, left, right, sum);
+  }
+  simdgroup_store(sum, o + 64 * simdgroup, 8);
+}

@@ -23,7 +23,7 @@ static const char usage[] =
     "  --features        list the features\n"
     "  --device A,B      the devices under test (default cpu), such as cpu,cuda\n"
     "  --checked         check the runs on the devices: they may find only what kernels do on purpose\n"
-    "  --oracle NAME     the device that is right (default cpu-scalar)\n"
+    "  --oracle NAME     the device that is right (default cpu-scalar); with --checked also none\n"
     "  --tolerance R     floats may differ by R, relative (default 0: the same bits)\n"
     "  --timeout S       give the devices under test a time-out: they then run the code that polls for it\n"
     "  --reduce S        seconds to spend on making a failing kernel small (default 120; 0: as it is)\n"
@@ -115,6 +115,7 @@ static void read_value(struct options *options, const char *name, char *value) {
         set_features(options->without, value, true);
     } else if (strcmp(name, "--only") == 0) {
         memset(options->without, true, sizeof options->without);
+        options->without[FEATURE_LARGE] = false; /* a size: only --without leaves it out */
         set_features(options->without, value, false);
     } else {
         refuse("unknown option", name);
@@ -150,6 +151,8 @@ static struct options read_options(int count, char **arguments) {
             read_value(&options, name, arguments[++i]);
         }
     }
+    if (strcmp(options.check.oracle, "none") == 0 && !options.check.checked)
+        refuse("--oracle none needs --checked", NULL);
     if (options.reduce_seconds < 0) options.reduce_seconds = options.replay ? 0 : 120;
     return options;
 }

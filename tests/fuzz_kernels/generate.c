@@ -47,7 +47,7 @@ static void declare_variables(struct generator *g) {
         if (!g->enabled[standard_variables[v].feature]) continue;
         snprintf(line, sizeof line, "%s %s = %s;", type_name(standard_variables[v].type),
                  standard_variables[v].name, standard_variables[v].value);
-        g->budget = 4;
+        g->budget = g->enabled[FEATURE_LARGE] ? 4 : 1;
         write_line(g, line);
         add_variable(g, standard_variables[v].type, standard_variables[v].name, true);
     }
@@ -82,7 +82,7 @@ static void write_helper(struct generator *g, enum type result) {
     g->indent = 1;
     declare_variables(g);
     g->indent = 0;
-    g->statements = 8;
+    g->statements = g->enabled[FEATURE_LARGE] ? 8 : 2;
     write_block(g, false, 4);
     g->budget = 6;
     /* On one line, so that neither can be removed alone. */
@@ -166,6 +166,17 @@ static void launch_of_box(struct random *random, struct launch *launch, int dime
     } while (threads > MAX_THREADS);
 }
 
+/* At most 128 threads. */
+static void launch_of_few(struct random *random, struct launch *launch, int dimensions) {
+    static const int sizes[][3] = {{32, 1, 1}, {33, 1, 1}, {64, 1, 1}, {7, 1, 1},
+                                   {8, 4, 1},  {5, 7, 1},  {4, 4, 2}};
+    const int *size = sizes[dimensions == 1 ? random_below(random, 4) : 4 + random_below(random, 3)];
+    for (int d = 0; d < 3; d++) {
+        launch->group[d] = size[d];
+        launch->grid[d] = d ? size[d] : size[d] + (int64_t)random_below(random, (unsigned)size[d]);
+    }
+}
+
 static void start_text(struct generator *g, size_t *size, char **text) {
     g->out = open_memstream(text, size);
     if (!g->out) abort();
@@ -183,7 +194,9 @@ struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
         g.enabled[f] = f == FEATURE_SIMD_FLOAT_SCAN ? g.enabled[FEATURE_SIMD_FLOAT] && !without[f]
                        : f == FEATURE_FAST          ? g.enabled[FEATURE_MATH] && !without[f]
                        : f == FEATURE_LEAVE_BARRIER ? g.enabled[FEATURE_RETURN] && !without[f]
-                                                    : random_chance(&g.random, 70) && !without[f];
+                       : f == FEATURE_LARGE
+                           ? !without[f]
+                           : random_chance(&g.random, without[FEATURE_LARGE] ? 25 : 70) && !without[f];
     }
     g.enabled[FEATURE_INTEGER] = g.enabled[FEATURE_REAL] = true;
     g.dimensions = g.enabled[FEATURE_THREE_DIMENSIONS] && random_chance(&g.random, 15) ? 3
@@ -215,6 +228,10 @@ struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
     declare_private(&g);
     if (g.enabled[FEATURE_BARRIER]) declare_slots(&g);
     g.statements = 10 + (int)random_below(&g.random, 30);
+    if (g.enabled[FEATURE_LARGE])
+        use(&g, FEATURE_LARGE);
+    else
+        g.statements = 1 + g.statements / 5;
     g.indent = -1;
     while (g.statements > 0) write_block(&g, false, 3);
     g.indent = 0;
@@ -222,9 +239,11 @@ struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
     fclose(g.out);
 
     kernel.data = (enum data_kind)random_below(&g.random, DATA_KINDS);
-    kernel.launch_count = 3;
+    kernel.launch_count = g.enabled[FEATURE_LARGE] ? 3 : 1;
     for (int l = 0; l < kernel.launch_count; l++) {
-        if (g.dimensions == 1)
+        if (!g.enabled[FEATURE_LARGE])
+            launch_of_few(&g.random, &kernel.launches[l], g.dimensions);
+        else if (g.dimensions == 1)
             launch_of_line(&g.random, &kernel.launches[l]);
         else
             launch_of_box(&g.random, &kernel.launches[l], g.dimensions);

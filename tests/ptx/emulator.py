@@ -342,11 +342,11 @@ class Machine:
         for thread, value in got.items():
             self.write(thread, operands[0], value, "b32")
 
-    def vote(self, warp, operands, everyone):
+    def vote(self, warp, name, operands, everyone):
         self.members(warp, operands[2], everyone)
         ballot = sum((self.read(thread, operands[1]) & 1) << thread.index % 32 for thread in warp)
         for thread in warp:
-            self.write(thread, operands[0], ballot, "b32")
+            self.write(thread, operands[0], ballot != 0 if "any" in name else ballot, "pred" if "any" in name else "b32")
 
     def multiply(self, warp, name, operands):
         """Fragments as the PTX ISA gives them: groupID = lane >> 2, threadID_in_group = lane % 4."""
@@ -436,7 +436,7 @@ class Machine:
                     if name[0] == "shfl":
                         self.shuffle(warp, name, operands, threads[first:first + 32])
                     elif name[0] == "vote":
-                        self.vote(warp, operands, threads[first:first + 32])
+                        self.vote(warp, name, operands, threads[first:first + 32])
                     else:
                         {"mma": self.multiply, "ldmatrix": self.load_matrices, "movmatrix": self.transpose}[name[0]](warp, name, operands)
                 continue

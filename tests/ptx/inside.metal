@@ -60,3 +60,17 @@ kernel void private_array(device int *o [[buffer(0)]], const device int *a [[buf
   for (int k = 0; k < 4; k++) p[k] = a[i] + k;
   o[i] = p[i == 13 ? 4 : a[i] & 3];
 }
+
+// One simdgroup, of which lane 13 alone makes the invalid access, before and in front of products of matrices.
+kernel void before_a_product(device float *o [[buffer(0)]], const device half *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  threadgroup half s[64];
+  s[2 * i] = a[i == 13 ? 2000 : i];
+  s[2 * i + 1] = 1;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  simdgroup_half8x8 left, right;
+  simdgroup_float8x8 sum(0);
+  simdgroup_load(left, s, 8);
+  simdgroup_load(right, s, 8, 0, true);
+  simdgroup_multiply_accumulate(sum, left, right, sum);
+  simdgroup_store(sum, o, 8);
+}

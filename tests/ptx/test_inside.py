@@ -22,8 +22,8 @@ MISSES = {"writes_past": ("o", 64), "writes_in_front": ("o", -4), "reads_past": 
 EXTENTS = {"o": 64, "a": 64, "s": 32, "p": 16}
 
 
-def ptx_of(function, *options):
-    shown = subprocess.run([SMELT, "show", SOURCE, function, "--stage", "ptx", "--target", "sm_90a", "--threadgroup", str(THREADS), *options],
+def ptx_of(function, *options, threads=THREADS):
+    shown = subprocess.run([SMELT, "show", SOURCE, function, "--stage", "ptx", "--target", "sm_90a", "--threadgroup", str(threads), *options],
                            capture_output=True, text=True, check=False)
     assert shown.returncode == 0, f"{function}: {shown.stderr}"
     return shown.stdout
@@ -63,6 +63,18 @@ def check(function, missed):
         assert start >= SHARED_WINDOW, f"{function}: the array begins at {start:#x}, not in threadgroup memory"
 
 
+def check_product():
+    """A lane that ends in front of a product of matrices takes its warp along: the emulator runs mma for whole warps only."""
+    machine = Machine()
+    out, data, stop = machine.allocate(bytes(256)), machine.allocate(bytes(64)), machine.allocate(bytes(56))
+    text = ptx_of("before_a_product", "--checked", threads=32)
+    assert "mma.sync" in text, "before_a_product: expected mma"
+    machine.run(text, [out, data], (1, 1, 1), 32, stop=stop, extents=[(out, 256), (data, 64)])
+    flag, found, _, address, *_, thread = struct.unpack("<2I6Q", machine.contents(stop))
+    assert (flag, found, address - data, thread) == (1, 1, 4000, 13), f"before_a_product: {flag, found, address - data, thread}"
+
+
 for name, expected in MISSES.items():
     check(name, expected)
-print(f"{len(MISSES)} kernels")
+check_product()
+print(f"{len(MISSES) + 1} kernels")

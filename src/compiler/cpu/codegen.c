@@ -48,19 +48,25 @@ static char *choose_features(const struct compile_request *request) {
     return features;
 }
 
+/* Whether LLVM optimises the machine code. Vector code always is: its size has a budget. */
+static bool is_optimised(struct unit *unit) {
+    bool checks = unit->engine == ENGINE_CHECK;
+    uint64_t blocks, most = checks ? MOST_CHECKED_INSTRUCTIONS_OPTIMISED : MOST_INSTRUCTIONS_OPTIMISED;
+    if (unit->target->wants_vectors) return true;
+    return budget_count(unit->entry, &blocks) <= most && !(checks && unit->result->image.quick);
+}
+
 static struct target open_target(struct unit *unit) {
     struct target t = {.host_cpu = LLVMGetHostCPUName(), .features = choose_features(unit->request)};
     const char *cpu = unit->request->cpu ? unit->request->cpu : t.host_cpu;
     LLVMTargetRef target = NULL;
     if (!t.features) return t;
     set_function_target(unit, cpu, t.features);
-    uint64_t blocks;
-    bool large =
-        !unit->target->wants_vectors && budget_count(unit->entry, &blocks) > MOST_INSTRUCTIONS_OPTIMISED;
     if (LLVMGetTargetFromTriple(LLVMGetTarget(unit->module), &target, &t.message) == 0)
-        t.machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, t.features,
-                                            large ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
-                                            LLVMRelocPIC, LLVMCodeModelSmall);
+        t.machine =
+            LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, t.features,
+                                    is_optimised(unit) ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone,
+                                    LLVMRelocPIC, LLVMCodeModelSmall);
     return t;
 }
 

@@ -37,5 +37,6 @@ const struct pass ptx_passes[] = {
     PASS("ptx-ahead", pass_ptx_ahead),
     PASS("ptx-convert", pass_ptx_convert),
     PASS("ptx-zero-signs", pass_ptx_zero_signs),
+    PASS("ptx-together", pass_ptx_together),
     PASS("ptx-code", pass_ptx_code),
     {0}};

@@ -64,6 +64,10 @@ smelt_status pass_ptx_coarsen(struct unit *unit);
 /* inside.c — tests of accesses become comparisons, and code that describes an access that fails one. */
 smelt_status pass_ptx_inside(struct unit *unit);
 
+/* together.c — in the code of checked runs, the lanes of a warp end together in front of an instruction that
+ * needs all of them. */
+smelt_status pass_ptx_together(struct unit *unit);
+
 /* lower.c — the remaining intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
  * fences; loops poll the stop flag if the shape requires it. */
 smelt_status pass_ptx_lower(struct unit *unit);
