@@ -36,11 +36,14 @@ def flatten(name, folders, seen, out):
                 out.append("")
 
 
+# Every byte that may not stand in a string literal as it is; a question mark could begin a trigraph.
+ESCAPED = {byte: f"\\{byte:03o}" for byte in range(256) if not 32 <= byte < 127 or chr(byte) in '"\\?'}
+
+
 def literal(text):
-    """A C array: string literals of this length are beyond what compilers promise."""
-    data = text.encode("utf-8") + b"\0"
-    rows = (data[i:i + 24] for i in range(0, len(data), 24))
-    return "{\n" + ",\n".join(",".join(str(b) for b in row) for row in rows) + "}"
+    """A C string, a line of the text in each line: compilers read it in a tenth of the time of an array of numbers."""
+    lines = text.encode("utf-8").decode("latin-1").splitlines(keepends=True)
+    return "\n" + "\n".join(f'"{line.translate(ESCAPED)}"' for line in lines)
 
 
 TEXTS = {"metal": "smelt_prelude.h", "mlx": "smelt_prelude_mlx.h", "metal_tensors": "smelt_prelude_tensor.h",

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 
+import together
+
 SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SKIPPED = 77
 
@@ -48,9 +50,14 @@ def read(file):
         return stream.read()
 
 
-def run_where_changed(name, build, command, files, options):
+def in_eights(files):
+    return [(batch, batch) for batch in (files[i:i + 8] for i in range(0, len(files), 8))]
+
+
+def run_where_changed(name, build, command, files, options, batches=in_eights):
     """Runs a slow tool over the files (path: how it is compiled) that have changed since it found nothing in them: they
-    themselves, or any header or file of options. Two runs at a time."""
+    themselves, or any header or file of options. Two runs at a time, of batches: pairs of arguments and the files that they
+    stand for."""
     stamps = os.path.join(build, "lint", name)
     os.makedirs(stamps, exist_ok=True)
     common = hashlib.sha256("\0".join(command).encode() + subprocess.run([command[0], "--version"], capture_output=True, check=True).stdout)
@@ -64,14 +71,18 @@ def run_where_changed(name, build, command, files, options):
     changed = [file for file in files if not os.path.exists(stamp_of(file))]
 
     def check(batch):
-        done = subprocess.run([*command, *batch], cwd=SOURCES, capture_output=True, text=True, check=False)
-        for file in batch if done.returncode == 0 else []:
+        arguments, files_there = batch
+        done = subprocess.run([*command, *arguments], cwd=SOURCES, capture_output=True, text=True, check=False)
+        if done.returncode and arguments != files_there:
+            # Alone: what a file says without the others is what counts.
+            return [result for file in files_there for result in check(([file], [file]))]
+        for file in files_there if done.returncode == 0 else []:
             with open(stamp_of(file), "w", encoding="ascii"):
                 pass
-        return done
+        return [done]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for done in pool.map(check, [changed[i:i + 8] for i in range(0, len(changed), 8)]):
+        for done in (result for results in pool.map(check, batches(changed)) for result in results):
             if done.returncode:
                 failed += 1
                 print(done.stdout + ("" if "error:" in done.stdout else done.stderr), end="")
@@ -84,12 +95,27 @@ def run_where_changed(name, build, command, files, options):
 CC1 = "src/cc1/cc1.cpp"
 
 
+def checks_of(options):
+    """The value of Checks in a file of clang-tidy's options."""
+    return re.search("^Checks: '(.*)'$", read(options).decode(), re.MULTILINE)[1]
+
+
 def clang_tidy(build, name="clang_tidy", checks="-clang-analyzer-*", chosen=lambda file: file != CC1):
+    """Files that define nothing twice go into one run, for most of the time is that of the headers (together.py)."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = {os.path.relpath(entry["file"], SOURCES): entry["command"] for entry in json.load(file)}
     sources = {file: commands[file] for file in tracked("*.c", "*.cpp") if file in commands and chosen(file)}
-    return run_where_changed(name, build, [program(build, "clang-tidy-19"), "-p", build, "--quiet", "--checks=" + checks], sources,
-                             [".clang-tidy", "tests/.clang-tidy"])
+    checker = [program(build, "clang-tidy-19"), "--quiet", "--config-file=.clang-tidy"]
+    failed = 0
+    for tests in (False, True):
+        here = {file: command for file, command in sources.items() if file.startswith("tests/") == tests}
+        folder = os.path.join(build, "lint", name + "_tests" if tests else name)
+        own = f"{checks_of('tests/.clang-tidy')},{checks}" if tests else checks
+        failed |= run_where_changed(name, build, [*checker, "-p", folder, "--checks=" + own], here, [".clang-tidy", "tests/.clang-tidy"],
+                                    lambda changed, folder=folder, here=here: [
+                                        ([file], group) for file, group in together.write(
+                                            folder, SOURCES, {path: here[path] for path in changed})])
+    return failed
 
 
 def clang_tidy_cc1(build):
