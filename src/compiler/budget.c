@@ -12,7 +12,7 @@ static const struct {
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
     [BUDGET_GANG] = {50000, "instructions of vector code"},
     [BUDGET_GPU] = {40000, "instructions of a thread"},
-    [BUDGET_GPU_CERTAIN] = {60000, "instructions of a thread, not optimised"},
+    [BUDGET_GPU_CERTAIN] = {40000, "instructions of a thread, not optimised"},
 };
 
 static bool budget_fits(enum budget budget, uint64_t size) {

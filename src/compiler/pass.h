@@ -203,6 +203,8 @@ smelt_status pass_invariant(struct unit *unit);
 /* landmarks.c — marks in long rows of loops, which shorten the optimiser's searches, and their removal. */
 smelt_status pass_landmarks(struct unit *unit);
 smelt_status pass_landmarks_removed(struct unit *unit);
+/* … whether the entry has so many loops that it needs them. */
+smelt_status landmarks_are_needed(struct unit *unit, bool *many);
 /* join.c — groups of one thread become threads of a larger group. */
 smelt_status pass_join(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */

@@ -49,9 +49,13 @@ static smelt_status look_at_loops(struct unit *unit, bool place, bool *many) {
     return status;
 }
 
+smelt_status landmarks_are_needed(struct unit *unit, bool *many) {
+    return look_at_loops(unit, false, many);
+}
+
 smelt_status pass_landmarks(struct unit *unit) {
     bool many;
-    TRY(look_at_loops(unit, false, &many));
+    TRY(landmarks_are_needed(unit, &many));
     if (!many) return SMELT_OK;
     TRY(run_passes(unit, "function(loop-simplify)")); /* gives every loop a preheader */
     return look_at_loops(unit, true, &many);

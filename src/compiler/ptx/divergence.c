@@ -14,11 +14,6 @@
 
 /* ---- Blocks. */
 
-static bool is_dominated(const struct divergence *d, int place, int by) {
-    while (place > by) place = d->graph.blocks[place].dominator;
-    return place == by;
-}
-
 /* The blocks reachable from a block, itself first, if they lead only to ends and are reached only through it.
  * 0: otherwise. */
 static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen, const bool *ends) {
@@ -31,7 +26,8 @@ static int find_way_to_end(const struct divergence *d, int place, int *way, bool
         for (int s = 0; s < block->successor_count; s++) {
             int target = block->successors[s];
             if (seen[target] || ends[target]) continue;
-            alone &= is_dominated(d, target, place);
+            /* A block that dominates the target lies on each way to it, so it was seen on this one. */
+            alone &= seen[d->graph.blocks[target].dominator];
             seen[target] = true;
             way[count++] = target;
         }
@@ -138,7 +134,7 @@ static int find_last_way(const struct flow *flow, int first, int *way, bool *see
         for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
             int target = flow_index(flow, LLVMGetSuccessor(terminator, s));
             if (seen[target] || divergence_is_end(flow->blocks[target].block)) continue;
-            alone &= flow_dominates(flow, first, target);
+            alone &= seen[flow->blocks[target].dominator]; /* as in find_way_to_end */
             seen[target] = true;
             way[count++] = target;
         }

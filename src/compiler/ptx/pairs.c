@@ -57,17 +57,22 @@ static bool find_partner(struct half_store *s) {
     return true;
 }
 
-static bool find_store(struct pairing *p, LLVMValueRef instruction, int place, struct half_store *s) {
+/* A store of 2 bytes to threadgroup memory. */
+static bool is_half_store(struct unit *unit, LLVMValueRef instruction) {
     if (!LLVMIsAStoreInst(instruction) || LLVMGetVolatile(instruction) ||
         LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic)
         return false;
     LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(instruction, 0));
     LLVMTypeKind kind = LLVMGetTypeKind(type);
     if (kind != LLVMHalfTypeKind && kind != LLVMIntegerTypeKind) return false;
-    if (LLVMSizeOfTypeInBits(p->unit->layout, type) != 8 * HALF_BYTES) return false;
-    LLVMValueRef pointer = LLVMGetOperand(instruction, 1);
+    return LLVMSizeOfTypeInBits(unit->layout, type) == 8 * HALF_BYTES &&
+           is_shared(LLVMGetOperand(instruction, 1));
+}
+
+static bool find_store(struct pairing *p, LLVMValueRef instruction, int place, struct half_store *s) {
     s->store = instruction;
-    return is_shared(pointer) && ptx_lane_address(&p->divergence, pointer, place, &s->address) &&
+    return is_half_store(p->unit, instruction) &&
+           ptx_lane_address(&p->divergence, LLVMGetOperand(instruction, 1), place, &s->address) &&
            find_partner(s);
 }
 
@@ -211,8 +216,17 @@ static void look_at(struct pairing *p, LLVMValueRef instruction, int place) {
     p->stores[p->count++] = s;
 }
 
+static bool has_half_stores(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (is_half_store(unit, instruction)) return true;
+    }
+    return false;
+}
+
 smelt_status pass_ptx_pairs(struct unit *unit) {
     if (ptx_lanes_ordered(unit) || !divergence_whole_warps(&unit->request->shape)) return SMELT_OK;
+    if (!has_half_stores(unit)) return SMELT_OK;
     struct pairing *p = calloc(1, sizeof *p);
     if (!p) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for stores");
     p->unit = unit;

@@ -26,8 +26,9 @@ const struct pass ptx_passes[] = {
     PASS("ptx-lower", pass_ptx_lower),
     PASS(NULL, unit_verify),
     LLVM_PASSES("function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"
-                "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce,loop-unroll<O3>,"
-                "instcombine<no-verify-fixpoint>,simplifycfg,early-cse<memssa>),globaldce"),
+                "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce)"),
+    PASS("ptx-unroll-rounds", pass_ptx_unroll_rounds),
+    LLVM_PASSES("globaldce"),
     PASS("ptx-pack", pass_ptx_pack),
     PASS("ptx-atomics", pass_ptx_atomics),
     LLVM_PASSES("function(adce)"),

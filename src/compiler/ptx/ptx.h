@@ -74,6 +74,8 @@ smelt_status pass_ptx_lower(struct unit *unit);
 
 /* unroll.c — unrolls loops over private arrays, so that the arrays are in registers. */
 smelt_status pass_ptx_unroll(struct unit *unit);
+/* … unroll_rounds.c: short loops run a few rounds at once, in kernels with few loops. */
+smelt_status pass_ptx_unroll_rounds(struct unit *unit);
 
 /* pack.c — pairs of floats rounded to 16 bits in one conversion. */
 smelt_status pass_ptx_pack(struct unit *unit);
