@@ -13,19 +13,27 @@ static bool has_word(const char *list, const char *word) {
     return false;
 }
 
-static bool asks_for_conversions(const char *list) {
-    return has_word(list, "conversions") || has_word(list, "all");
+/* Kinds of warnings that are printed on request only, by the end of their name, and the word of --also. */
+static const struct {
+    const char *end, *word;
+} requested[] = {{"conversion]", "conversions"},
+                 {"-Wsign-compare]", "conversions"},
+                 {"-Wshorten-64-to-32]", "conversions"},
+                 {"-Wunreachable-code]", "advice"}};
+
+static bool asks_for(const char *list, const char *word) {
+    return has_word(list, word) || has_word(list, "all");
 }
 
-/* The name of its kind, at the end of the message, tells. */
-static bool is_of_conversion(const char *message) {
-    static const char *const kinds[] = {"conversion]", "-Wsign-compare]", "-Wshorten-64-to-32]"};
+/* The name of its kind is at the end of the message. */
+static bool is_wanted(const char *message, const char *also) {
     size_t length = strlen(message);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        size_t end = strlen(kinds[i]);
-        if (length >= end && strcmp(message + length - end, kinds[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof requested / sizeof *requested; i++) {
+        size_t end = strlen(requested[i].end);
+        if (length < end || strcmp(message + length - end, requested[i].end) != 0) continue;
+        return asks_for(also, requested[i].word) || asks_for(getenv("SMELT_CHECK_ALSO"), requested[i].word);
     }
-    return false;
+    return true;
 }
 
 /* Of a line "file:3:7: warning: words", which is cut into its parts. The column may be missing. */
@@ -51,8 +59,6 @@ static bool read_warning(char *line, smelt_finding *finding) {
 smelt_status warnings_collect(struct session *session, const struct options *options,
                               struct findings *findings) {
     char *text;
-    bool conversions =
-        asks_for_conversions(options->also) || asks_for_conversions(getenv("SMELT_CHECK_ALSO"));
     if (options->package_size) return SMELT_OK;
     smelt_status status = session_show(session, SMELT_STAGE_WARNINGS, &text);
     if (status != SMELT_OK) return status;
@@ -62,7 +68,7 @@ smelt_status warnings_collect(struct session *session, const struct options *opt
         smelt_finding finding = {.code = CODE, .kind = "advice", .index = -1, .count = 1};
         bool is_source = strncmp(line, "  ", 2) == 0; /* a line of it, or the caret below */
         if (is_source || !read_warning(line, &finding)) continue;
-        if (conversions || !is_of_conversion(finding.message)) findings_add_one(findings, &finding);
+        if (is_wanted(finding.message, options->also)) findings_add_one(findings, &finding);
     }
     smelt_free(text);
     return SMELT_OK;
