@@ -24,12 +24,15 @@ struct sample {
     enum check_space space;
     struct access access; /* of the first time */
     uint32_t bytes;
+    const char *sum;             /* where it added floats at last, */
+    uint64_t adder;              /* and which thread of the grid that was */
     uint32_t count[CHECK_LANES]; /* by lane */
     uint64_t offset[TIMES][CHECK_LANES];
 };
 
 struct advice {
     uint32_t groups;        /* that have begun */
+    uint64_t threads;       /* of these groups */
     struct sample *samples; /* by number of their sites */
     uint32_t room;
     bool *used; /* by argument */
@@ -186,10 +189,11 @@ static void judge_all(struct check *check) {
         if (advice->samples[i].site) judge(check, &advice->samples[i]);
 }
 
-void advice_begin_group(struct check *check) {
+void advice_begin_group(struct check *check, const struct check_group *group) {
     if (!check->advice) return;
     judge_all(check);
     check->advice->groups++;
+    check->advice->threads += (uint64_t)group->size[0] * group->size[1] * group->size[2];
 }
 
 /* ---- Accesses. */
@@ -198,11 +202,22 @@ void advice_use(struct check *check, const struct check_argument *argument) {
     if (check->advice) check->advice->used[argument - check->arguments] = true;
 }
 
+/* The exchanges of a loop that adds follow an atomic load by the same thread, which counts as a change. */
+static bool added_by_other(struct check *check, const char *address, const struct check_site *site) {
+    struct sample *sample = sample_of(check, site);
+    uint64_t thread = (uint64_t)check->group.number << 32 | check->thread;
+    if (!sample) return false;
+    bool other = sample->sum == address && sample->adder != thread;
+    sample->sum = address;
+    sample->adder = thread;
+    return other;
+}
+
 void advice_access(struct check *check, const char *address, uint64_t bytes, enum check_access access,
                    enum check_space space, const struct check_site *site) {
     bool is_new, atomic = access == CHECK_ATOMIC || access == CHECK_ATOMIC_SUM;
     const struct region *region = access == CHECK_ATOMIC_SUM ? memories_region(check, address) : NULL;
-    if (region && race_changed_by_other(check, region, address)) {
+    if (region && (race_changed_by_other(check, region, address) || added_by_other(check, address, site))) {
         struct finding *finding = advise(check, FINDING_ATOMIC_SUM, site, NULL, &is_new);
         if (finding && is_new) {
             check_place(check, &finding->told);
@@ -230,8 +245,8 @@ static void unused(struct check *check, const struct check_argument *argument) {
         findings_text(check->findings, "the kernel does not use the argument '%s'", argument->name);
 }
 
-/* An argument whose elements are written from the first one on, but not to the end. Outputs that nobody has
- * filled are looked at by undefined.c. */
+/* An argument whose elements are written from the first one on, but not to the end, by a grid without threads
+ * to spare. Outputs that nobody has filled are looked at by undefined.c. */
 static void covered(struct check *check, const struct check_argument *argument) {
     const struct region *region = memories_region(check, argument->start);
     uint64_t cells = argument->bytes / 4, first, written = 0;
@@ -243,6 +258,7 @@ static void covered(struct check *check, const struct check_argument *argument) 
     for (uint64_t i = first; i < cells; i++) written += cell[i].writer != 0;
     uint64_t element = first * 4 / argument->element;
     if (!first || first == cells || written || element * argument->element != first * 4) return;
+    if (element < check->advice->threads) return;
     struct finding *finding = findings_add(check->findings, FINDING_COVERAGE, NULL, NULL, argument, &is_new);
     if (!finding) return;
     finding->told.argument = findings_text(check->findings, "%s", argument->name);

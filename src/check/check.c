@@ -54,7 +54,7 @@ void check_close(struct check *check) {
 
 smelt_status check_begin_group(struct check *check, const struct check_group *group) {
     race_settle(check);
-    advice_begin_group(check);
+    advice_begin_group(check, group);
     check->group = *group;
     race_begin_group(check);
     return memories_begin_group(check);

@@ -186,7 +186,7 @@ bool race_changed_by_other(const struct check *check, const struct region *regio
 /* advice.c */
 bool advice_open(struct check *check); /* false: out of memory */
 void advice_close(struct check *check);
-void advice_begin_group(struct check *check);
+void advice_begin_group(struct check *check, const struct check_group *group);
 void advice_use(struct check *check, const struct check_argument *argument);
 /* An access inside its array; only where advice is wanted. */
 void advice_access(struct check *check, const char *address, uint64_t bytes, enum check_access access,

@@ -32,6 +32,12 @@ kernel void half_of_the_rows(device const float *a [[buffer(0)]], device int *o 
   o[i.y * 32 + i.x] = int(a[i.y * 32 + i.x]);
 }
 
+// run: -b 0=ones:float32:64 -b 1:out:float32:64 -b 2=40 --grid 64 --threadgroup 32 --also advice
+kernel void threads_to_spare(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                             constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  if (i < n) o[i] = a[i];
+}
+
 // run: -b 0=ones:float32:64 -b 1=ones:float32:64 -b 2:out:float32:64 --grid 64 --threadgroup 32 --also advice
 // finding: SM021 b
 kernel void one_input_of_two(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]],
@@ -200,6 +206,22 @@ kernel void a_sum_of_all(device const float *a [[buffer(0)]], device atomic_floa
 kernel void a_histogram_of_floats(device const float *a [[buffer(0)]], device atomic_float *o [[buffer(1)]],
                                   uint i [[thread_position_in_grid]]) {
   atomic_fetch_add_explicit(&o[i % 8], a[i], memory_order_relaxed); // SM025 o
+}
+
+// run: -b 0=normal:float32:64 -b 1:out:uint32:1 --grid 64 --threadgroup 32 --also advice
+kernel void a_sum_by_exchange(device const float *a [[buffer(0)]], device atomic_uint *o [[buffer(1)]],
+                              uint i [[thread_position_in_grid]]) {
+  uint before = atomic_load_explicit(o, memory_order_relaxed);
+  while (!atomic_compare_exchange_weak_explicit(o, &before, as_type<uint>(as_type<float>(before) + a[i]), // SM025 o
+                                                memory_order_relaxed, memory_order_relaxed));
+}
+
+// run: -b 0=normal:float32:64 -b 1:out:uint32:1 --grid 64 --threadgroup 32 --also advice
+kernel void the_greatest_by_exchange(device const float *a [[buffer(0)]], device atomic_uint *o [[buffer(1)]],
+                                     uint i [[thread_position_in_grid]]) {
+  uint before = atomic_load_explicit(o, memory_order_relaxed);
+  while (as_type<float>(before) < a[i] &&
+         !atomic_compare_exchange_weak_explicit(o, &before, as_type<uint>(a[i]), memory_order_relaxed, memory_order_relaxed));
 }
 
 // run: -b 0=normal:float32:64 -b 1:out:float32:1 --grid 64 --threadgroup 64 --also advice

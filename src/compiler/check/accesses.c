@@ -305,6 +305,14 @@ static bool adds_floats(LLVMValueRef atomic) {
     return operation == LLVMAtomicRMWBinOpFAdd || operation == LLVMAtomicRMWBinOpFSub;
 }
 
+/* Of a loop that adds by exchanging: the new value is a sum of floats, perhaps as the bits of one. */
+static bool exchanges_float_sum(LLVMValueRef exchange) {
+    LLVMValueRef value = LLVMGetOperand(exchange, 2);
+    if (LLVMIsABitCastInst(value)) value = LLVMGetOperand(value, 0);
+    LLVMOpcode opcode = LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value) : 0;
+    return opcode == LLVMFAdd || opcode == LLVMFSub;
+}
+
 static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMLoad:
@@ -321,7 +329,7 @@ static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
         break;
     case LLVMAtomicCmpXchg:
         check_operand(unit, instruction, 0, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1))),
-                      CHECK_ATOMIC);
+                      exchanges_float_sum(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
         break;
     case LLVMFence:
         LLVMPositionBuilderBefore(unit->builder, instruction);
