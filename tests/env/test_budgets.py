@@ -252,6 +252,16 @@ def test_functions_of_a_large_kernel_are_optimised_once(scratch):
            or "the simd engine refuses this kernel: it is too large for vector code: instructions of a thread" in text, text)
 
 
+def test_products_of_64_bits_count_as_what_they_become(scratch):
+    """AVX2 has none of vectors: each is a dozen instructions, and its higher half one product per lane."""
+    steps = "".join(f"  {{ ulong high = mulhi(s, s + {k}); s = s * carry + {k}; carry = high + (s < carry); }}\n" for k in range(200))
+    source = ("kernel void limbs(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  ulong s = i, carry = ulong(in[i]);\n" + steps +
+              "  out[i] = float(s ^ carry);\n}\n")
+    text = why(scratch, source, "limbs", "rand:float32:200", THREADS, SMELT_CPU="avx2")
+    expect("the simd engine refuses this kernel: it is too large for vector code: instructions of vector code: " in text, text)
+
+
 def test_refused_code_with_structures_is_written_again(scratch):
     """The optimised code that the scalar engine lowers is a copy, with a data layout of its own."""
     members = range(400)

@@ -309,6 +309,31 @@ static bool converts_half(LLVMValueRef i) {
     return LLVMGetTypeKind(type) == LLVMHalfTypeKind;
 }
 
+/* Bits of a lane's integer, or 0. */
+static unsigned lane_bits(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return 0;
+    type = LLVMGetElementType(type);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
+}
+
+/* About as many machine instructions as a product takes: lane by lane, if its integers have 128 bits; from
+ * three products of halves, if they have 64, unless both numbers are known to have at most 32. */
+static uint64_t size_of_product(const struct simd *s, LLVMValueRef product, unsigned bits) {
+    if (bits > 64) return 6 * (uint64_t)LLVMGetVectorSize(LLVMTypeOf(product));
+    bool narrow = LLVMGetNUW(product) && LLVMGetNSW(product);
+    return narrow || s->vector_bits == 512 ? 2 : 14;
+}
+
+/* Integers of 64 bits take two registers, and what becomes of them as many instructions: in products of large
+ * numbers that is half of the code. */
+static uint64_t size_of(const struct simd *s, LLVMValueRef i) {
+    if (s->vector_bits == 128 && converts_half(i)) return 13;
+    unsigned bits = lane_bits(i);
+    if (bits >= 64 && LLVMGetInstructionOpcode(i) == LLVMMul) return size_of_product(s, i, bits);
+    return bits >= 64 || (LLVMGetNumOperands(i) > 0 && lane_bits(LLVMGetOperand(i, 0)) >= 64) ? 2 : 1;
+}
+
 /* Code that ends the launch, because a test has failed. */
 static bool is_failure(LLVMBasicBlockRef block) {
     return LLVMIsAUnreachableInst(LLVMGetBasicBlockTerminator(block)) != NULL;
@@ -318,7 +343,7 @@ static smelt_status check_gang(struct simd *s) {
     uint64_t size = 0;
     FOR_EACH_BLOCK(block, s->unit->entry) {
         if (is_failure(block)) continue;
-        FOR_EACH_INSTRUCTION(i, block) size += s->vector_bits == 128 && converts_half(i) ? 13 : 1;
+        FOR_EACH_INSTRUCTION(i, block) size += size_of(s, i);
     }
     return budget_check(s->unit, BUDGET_GANG, size);
 }
