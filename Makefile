@@ -32,8 +32,8 @@ configure: packages
 demo: compile
 	@$(BUILD)/bin/smelt_demo $(BUILD)/demo
 
-# Tests at a time: one more than the two processors that the time of `make check` is stated for, since some mostly wait.
-JOBS ?= 3
+# Tests at a time: two more than the two processors that the time of `make check` is stated for, since some mostly wait.
+JOBS ?= 4
 check: all
 	@sh cmake/install_packages.sh --optional packages-check.txt
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)

@@ -12,6 +12,8 @@ import pytest
 import smelt
 from smelt.graph import Graph, InferenceSession, TensorType, ops
 
+QUICK = True  # the best code is left to make check-long
+
 
 def saved(tmp_path):
     def function(x, w, b):

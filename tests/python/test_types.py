@@ -29,7 +29,7 @@ def mypy(build_folder):
 
 def test_the_stub_of_the_extension_is_what_it_has(mypy):
     done = mypy("mypy.stubtest", "--concise", "--allowlist", os.path.join(FOLDER, "stubtest_allowlist.txt"),
-                "--ignore-unused-allowlist", "smelt._smelt")
+                "--ignore-unused-allowlist", "--mypy-config-file", os.path.join(FOLDER, "stubtest.ini"), "smelt._smelt")
     assert done.returncode == 0, f"python/smelt/_smelt.pyi and the extension differ:\n{done.stdout}{done.stderr}"
 
 

@@ -422,6 +422,7 @@ static void comparisons_of_arrays(void **state) {
 }
 
 int main(void) {
+    test_quick_code();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reshapes),      cmocka_unit_test(views),
         cmocka_unit_test(joined_arrays), cmocka_unit_test(updates_and_padding),
