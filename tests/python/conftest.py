@@ -49,10 +49,10 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Seven of eight tests run quick code, which has the same results and takes half the time to compile. The others, and all
+    """Fifteen of sixteen tests run quick code, which has the same results and takes half the time to compile. The others, and all
     tests of make check-long, run the best code. In make check, modules with QUICK run only quick code, since each of their
     tests would take seconds to compile."""
-    in_part = is_in_part(item, 8) and not hasattr(item.module, "QUICK")
+    in_part = is_in_part(item, 16) and not hasattr(item.module, "QUICK")
     os.environ["SMELT_TIERS"] = "0" if FULL or in_part else "quick"
 
 
