@@ -63,6 +63,20 @@ static struct check_shadow shadow_of(char *address, uint64_t bytes) {
     return (struct check_shadow){elsewhere->shadow, elsewhere->origins};
 }
 
+/* The origin is that of the first word with an undefined byte: a vector may be undefined in part. */
+static struct check_shadow shadow_to_load(char *address, uint64_t bytes) {
+    struct check_shadow from = shadow_of(address, bytes);
+    uint32_t *origins = from.origins;
+    for (uint64_t at = 0; at < bytes; at++) {
+        const char *shadow = from.shadow + at;
+        if (at && (uintptr_t)shadow % 4 == 0) origins++;
+        if (!*shadow) continue;
+        from.origins = origins;
+        break;
+    }
+    return from;
+}
+
 #define SHADOW_FUNCTIONS(bytes)                                    \
     struct check_shadow smelt_check_load_##bytes(char *address) {  \
         return shadow_of(address, bytes);                          \
@@ -73,10 +87,19 @@ static struct check_shadow shadow_of(char *address, uint64_t bytes) {
 SHADOW_FUNCTIONS(1)
 SHADOW_FUNCTIONS(2)
 SHADOW_FUNCTIONS(4)
-SHADOW_FUNCTIONS(8)
+
+struct check_shadow smelt_check_load_8(char *address) {
+    struct check_shadow from = shadow_of(address, 8);
+    uint64_t shadow;
+    memcpy(&shadow, from.shadow, sizeof shadow);
+    return shadow && !(uint32_t)shadow ? shadow_to_load(address, 8) : from;
+}
+struct check_shadow smelt_check_store_8(char *address) {
+    return shadow_of(address, 8);
+}
 
 struct check_shadow smelt_check_load_n(char *address, uint64_t bytes) {
-    return shadow_of(address, bytes);
+    return shadow_to_load(address, bytes);
 }
 struct check_shadow smelt_check_store_n(char *address, uint64_t bytes) {
     return shadow_of(address, bytes);

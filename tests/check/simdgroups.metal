@@ -148,3 +148,21 @@ kernel void quads_that_are_whole(device const float *a [[buffer(0)]], device flo
   if (i < 8) v = quad_sum(a[i]);
   o[i] = v;
 }
+
+// run: -b 0=arange:float32:12 -b 1:out:float32:12 --grid 12 --threadgroup 12
+kernel void in_half_of_a_vector(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]]) {
+  float p = simd_shuffle_down(a[i], 1); // SM014
+  o[i] = length(float2(1, p));
+}
+
+// run: -b 0=ones:float16:12 -b 1:out:float32:12 --grid 12 --threadgroup 12
+kernel void beside_another_half(device const half *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]]) {
+  half total = simd_shuffle_down(a[i], 1), least = a[0]; // SM014
+  for (uint j = 0; j < i; j++) {
+    total += a[j];
+    least = total < least ? total : least;
+  }
+  o[i] = float(total * least);
+}
