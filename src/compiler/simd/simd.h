@@ -31,7 +31,7 @@ struct value {
     LLVMValueRef slot;     /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;   /* … of the chunks */
     bool signed_index;     /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
-    bool speculated;       /* a division whose lanes are taken to share the quotient (speculation.c) */
+    bool speculated;       /* a quotient or guard that the lanes are taken to share (speculation.c) */
     int element;           /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
     LLVMValueRef memory;   /* alloca: that of all lanes */
     struct matrix *matrix; /* it is a half of one, whose chunks are rows (matrix.h); or NULL */
@@ -101,6 +101,7 @@ struct simd {
     LLVMBasicBlockRef start;   /* the gang's first code */
     LLVMBasicBlockRef general; /* written first: where gangs go on that fail a speculation; or NULL */
     bool speculating;
+    bool has_tile;        /* a thread carries so many values around a loop that masks around it cost much */
     LLVMValueRef context; /* its parameter */
     LLVMValueRef group;   /* struct group_context *, loaded once */
     LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */
@@ -278,10 +279,13 @@ int simd_registers(const struct simd *s);
 /* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block
  * that leads to it, if these are not all. */
 int simd_part_chunks(struct simd *s, int place, int *before);
-/* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
+/* speculation.c — the shape of a division, or of a guard, in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
+int speculation_of_guard(struct simd *s, LLVMValueRef guard);
 bool speculation_pays(struct simd *s); /* after an analysis without it */
-void emit_speculated(struct simd *s, LLVMValueRef division);
+/* The check needs the operands of all lanes. */
+bool speculation_reads_lanes(struct simd *s, LLVMValueRef i);
+void emit_speculated(struct simd *s, LLVMValueRef i);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
 /* apart.c — what only tests that hardly ever run need is computed where they are. */

@@ -1,10 +1,15 @@
-/* Neighbouring threads mostly share the quotient when their number is divided by a size: threads of one
- * pixel, one row, one head. The code is then written twice. The first version treats the quotient, and all
- * that is computed from it, as uniform, and each division checks this. A gang that fails a check runs the
- * other version from the start, which makes no such assumption: the check precedes all effects on memory.
+/* What neighbouring threads mostly share. The code is then written twice. The first version treats it, and
+ * all that is computed from it, as uniform, and checks this. A gang that fails a check runs the other version
+ * from the start, which makes no such assumption: the check precedes all effects on memory.
+ *
+ * Quotients when their number is divided by a size: threads of one pixel, one row, one head.
  *
  *   q = (base + lane) / d      q = base / d             if base % d + last lane < d
- *   r = (base + lane) % d      r = base % d + lane */
+ *   r = (base + lane) % d      r = base % d + lane
+ *
+ * Guards: comparisons of positions with bounds, after which the kernel ends for some. Only gangs at an edge
+ * have lanes on both sides; the others need no masks. This is done for threads that compute a tile, whose
+ * masks would take registers and whose accesses are many: others gain little for twice the code. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -15,6 +20,7 @@ static bool has_effects(LLVMValueRef i) {
         return true;
     if (!LLVMIsACallInst(i)) return false;
     enum intrinsic intrinsic = intrinsic_of(i);
+    if (intrinsic == INTRINSIC_INSIDE) return false; /* it may be asked again */
     if (intrinsic == INTRINSIC_NONE) return strncmp(called_name(i), "llvm.", 5) != 0;
     return intrinsic_traits(intrinsic)->purity == ORDERED || intrinsic == INTRINSIC_THREAD_RETURN;
 }
@@ -27,6 +33,83 @@ static bool stands_early(struct simd *s, LLVMValueRef i) {
         if (has_effects(before)) return false;
     return true;
 }
+
+/* ---- Guards. */
+
+#define MOST_CONDITIONS 4 /* of one guard, one within the other */
+
+/* Comparisons of numbers that are constants apart in the lanes. Other conditions may well differ between
+ * neighbours. */
+static bool compares_positions(struct simd *s, LLVMValueRef i, int depth) {
+    if (!LLVMIsAInstruction(i)) return true;
+    if (LLVMIsAICmpInst(i))
+        return LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMIntegerTypeKind &&
+               shape_of(s, LLVMGetOperand(i, 0)) >= 0 && shape_of(s, LLVMGetOperand(i, 1)) >= 0;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    bool joins = opcode == LLVMAnd || opcode == LLVMOr || opcode == LLVMXor || opcode == LLVMSelect;
+    if (!joins || depth == MOST_CONDITIONS) return shape_of(s, i) == SHAPE_UNIFORM;
+    for (int o = 0; o < LLVMGetNumOperands(i); o++)
+        if (!compares_positions(s, LLVMGetOperand(i, (unsigned)o), depth + 1)) return false;
+    return true;
+}
+
+/* Whether the block only ends the kernel. */
+static bool is_end(LLVMBasicBlockRef block) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i != end; i = LLVMGetNextInstruction(i))
+        if (!LLVMIsAPHINode(i) && intrinsic_of(i) != INTRINSIC_THREAD_RETURN) return false;
+    bool goes_on = LLVMIsABranchInst(end) && !LLVMIsConditional(end);
+    return LLVMIsAReturnInst(end) ||
+           (goes_on && LLVMIsAReturnInst(LLVMGetFirstInstruction(LLVMGetSuccessor(end, 0))));
+}
+
+/* Whether the value decides at the end of the first block whether the kernel ends. */
+static bool is_guard(struct simd *s, LLVMValueRef i) {
+    LLVMTypeRef type = LLVMTypeOf(i);
+    if (!s->has_tile || s->code->masked || LLVMGetTypeKind(type) != LLVMIntegerTypeKind ||
+        LLVMGetIntTypeWidth(type) != 1)
+        return false;
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(s->blocks[0].original);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end) || LLVMGetCondition(end) != i) return false;
+    return stands_early(s, end) && (is_end(LLVMGetSuccessor(end, 0)) || is_end(LLVMGetSuccessor(end, 1))) &&
+           compares_positions(s, i, 0);
+}
+
+static LLVMValueRef condition_of_chunk(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef operands[3];
+    for (int o = 0; o < LLVMGetNumOperands(i); o++)
+        operands[o] = chunk_of(s, LLVMGetOperand(i, (unsigned)o), chunk);
+    if (LLVMIsAICmpInst(i)) return LLVMBuildICmp(b, LLVMGetICmpPredicate(i), operands[0], operands[1], "");
+    if (LLVMIsASelectInst(i)) return LLVMBuildSelect(b, operands[0], operands[1], operands[2], "");
+    return LLVMBuildBinOp(b, LLVMGetInstructionOpcode(i), operands[0], operands[1], "");
+}
+
+static void emit_guard(struct simd *s, LLVMValueRef i) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef all = NULL, some = NULL;
+    simd_remark(s, i, "guard: gangs whose lanes all pass it, or all fail, run separate code without masks");
+    for (int chunk = 0; chunk < s->chunk_count; chunk++) {
+        LLVMValueRef own = condition_of_chunk(s, i, chunk);
+        all = all ? LLVMBuildAnd(b, all, own, "") : own;
+        some = some ? LLVMBuildOr(b, some, own, "") : own;
+    }
+    LLVMTypeRef bits = LLVMTypeOf(mask_bits(s, all));
+    all = LLVMBuildICmp(b, LLVMIntEQ, mask_bits(s, all), LLVMConstAllOnes(bits), "");
+    LLVMValueRef none = LLVMBuildICmp(b, LLVMIntEQ, mask_bits(s, some), LLVMConstNull(bits), "");
+    LLVMBasicBlockRef shared = simd_block(s, "shared");
+    LLVMBuildCondBr(b, LLVMBuildOr(b, all, none, ""), shared, s->general);
+    LLVMPositionBuilderAtEnd(b, shared);
+    scalar_set(s, i, all);
+}
+
+int speculation_of_guard(struct simd *s, LLVMValueRef i) {
+    if (!s->speculating || !is_guard(s, i)) return SHAPE_VARYING;
+    value_of(s, i)->speculated = true;
+    return SHAPE_UNIFORM;
+}
+
+/* ---- Quotients. */
 
 /* The divisor of a division, or of the shift or mask that represents one; NULL: it is neither. Adds no
  * instruction for those. */
@@ -83,12 +166,21 @@ int speculation_shape(struct simd *s, LLVMValueRef i) {
 bool speculation_pays(struct simd *s) {
     FOR_EACH_INSTRUCTION(i, s->blocks[0].original) {
         if (shape_of(s, i) == SHAPE_VARYING && is_quotient(i) && suits(s, i)) return true;
+        if (shape_of(s, i) == SHAPE_VARYING && is_guard(s, i)) return true;
     }
     return false;
 }
 
+bool speculation_reads_lanes(struct simd *s, LLVMValueRef i) {
+    return value_of(s, i)->speculated && is_guard(s, i);
+}
+
 void emit_speculated(struct simd *s, LLVMValueRef i) {
     LLVMBuilderRef b = s->unit->builder;
+    if (is_guard(s, i)) {
+        emit_guard(s, i);
+        return;
+    }
     simd_remark(
         s, i, "speculation: gangs whose lanes share this quotient run separate code in which it is uniform");
     LLVMTypeRef type = LLVMTypeOf(i);

@@ -79,6 +79,9 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
     return false;
 }
 
+/* From this number on, a guard around the loop is worth code of its own (speculation.c). */
+#define GUARDED_VALUES 8
+
 #define TILE_VALUES 24 /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
 
 /* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
@@ -351,6 +354,7 @@ static smelt_status check_gang(struct simd *s) {
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(budget_check_thread(unit));
+    s->has_tile = carried_values(s->entry, false) >= GUARDED_VALUES;
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
