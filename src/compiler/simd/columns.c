@@ -407,9 +407,7 @@ smelt_status pass_simd_columns(struct unit *unit) {
     bool found = false;
     LLVMBasicBlockRef blocks[MOST_LOOPS];
     int count = 0;
-    /* With 512 bits, gathers are as fast. */
-    if (unit->form != FORM_BEST || simd_vector_bits(unit->request->cpu, unit->request->features) == 512)
-        return SMELT_OK;
+    if (unit->form != FORM_BEST) return SMELT_OK;
     TRY(visit(unit, NULL, ASK, &found));
     if (!found) return SMELT_OK;
     TRY(run_passes(unit, "function(loop-simplify,lcssa)"));
