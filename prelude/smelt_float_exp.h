@@ -63,6 +63,30 @@ METAL_FUNC float exp(float x) {
   return scale(1.0f + exp_minus_one(e.r), e.k);
 }
 
+// For each half or bfloat x, the same as exp(x) once it is rounded to that type. The coefficients were searched for, so
+// that this holds (test kernel type_narrow_functions).
+METAL_FUNC float exp_for_half(float x) {
+  float t = limit(x, -20.0f, 12.0f), z = __builtin_fmaf(t, __SMELT_LOG2E, __SMELT_ROUNDER);
+  float r = __builtin_fmaf(z - __SMELT_ROUNDER, -__SMELT_LN2_HIGH, t);
+  float p = 0x1.10efcp-7f;
+  p = __builtin_fmaf(p, r, 0x1.5694fap-5f);
+  p = __builtin_fmaf(p, r, 0x1.555872p-3f);
+  p = __builtin_fmaf(p, r, 0x1.00001p-1f);
+  p = __builtin_fmaf(p, r, 0x1.fffff8p-1f);
+  p = __builtin_fmaf(p, r, 1.0f);
+  return p * from_bits((bits(z) << 23) + 0x3f800000u);
+}
+METAL_FUNC float exp_for_bfloat(float x) {
+  float t = limit(x, -104.0f, 89.0f), z = __builtin_fmaf(t, __SMELT_LOG2E, __SMELT_ROUNDER);
+  float r = __builtin_fmaf(z - __SMELT_ROUNDER, -__SMELT_LN2_HIGH, t);
+  float p = 0x1.548cbap-5f;
+  p = __builtin_fmaf(p, r, 0x1.57f2b4p-3f);
+  p = __builtin_fmaf(p, r, 0x1.000764p-1f);
+  p = __builtin_fmaf(p, r, 0x1.fffb0cp-1f);
+  p = __builtin_fmaf(p, r, 1.0f);
+  return scale(p, (int)(bits(z) - bits(__SMELT_ROUNDER)));
+}
+
 METAL_FUNC float exp2_near_zero(float r) { // |r| <= 1/2
   float p = 0x1.44138ap-13f;
   p = __builtin_fmaf(p, r, 0x1.5f089p-10f);
@@ -258,17 +282,47 @@ METAL_FUNC float fast_powr(float x, float y) {
 // ---- Hyperbolic functions.
 // With h = (e^(2|x|) - 1) / 2, which keeps its bits for small x: tanh|x| = h / (h + 1), which is 1 from 10 on.
 // |x| = n ln(2) / 2 + r; one product by a rounded logarithm is enough, since n's error shrinks in the quotient.
-METAL_FUNC float tanh(float x) {
+struct tanh_parts {
+  float r, s; // s = 2^n
+};
+METAL_FUNC tanh_parts tanh_reduce(float x) {
   float a = fabs(x) > 10.0f ? 10.0f : fabs(x);
   float z = __builtin_fmaf(a, 2.0f * __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
-  float r = __builtin_fmaf(n, -0x1.62e43p-2f, a), s = power_of_two((int)(bits(z) - bits(__SMELT_ROUNDER)));
-  float p = 0x1.6d1176p-5f; // (e^(2r) - 1 - 2r) / 2r^2, as in exp_minus_one
-  p = __builtin_fmaf(p, r, 0x1.120bdap-3f);
-  p = __builtin_fmaf(p, r, 0x1.555518p-2f);
-  p = __builtin_fmaf(p, r, 0x1.5554dcp-1f);
-  p = __builtin_fmaf(p, r, 1.0f);
-  float h = __builtin_fmaf(s, __builtin_fmaf(p, r * r, r), __builtin_fmaf(s, 0.5f, -0.5f));
-  return copysign(near_divide(h, h + 1.0f), x);
+  return {__builtin_fmaf(n, -0x1.62e43p-2f, a), power_of_two((int)(bits(z) - bits(__SMELT_ROUNDER)))};
+}
+// h, from p = (e^(2r) - 1 - 2r) / 2r^2.
+METAL_FUNC float half_expm1_of(tanh_parts t, float p) {
+  return __builtin_fmaf(t.s, __builtin_fmaf(p, t.r * t.r, t.r), __builtin_fmaf(t.s, 0.5f, -0.5f));
+}
+METAL_FUNC float with_sign(float positive, float x) { return from_bits(bits(positive) | (bits(x) & 0x80000000u)); }
+
+METAL_FUNC float tanh(float x) {
+  tanh_parts t = tanh_reduce(x);
+  float p = 0x1.6d1176p-5f; // as in exp_minus_one
+  p = __builtin_fmaf(p, t.r, 0x1.120bdap-3f);
+  p = __builtin_fmaf(p, t.r, 0x1.555518p-2f);
+  p = __builtin_fmaf(p, t.r, 0x1.5554dcp-1f);
+  p = __builtin_fmaf(p, t.r, 1.0f);
+  float h = half_expm1_of(t, p);
+  return with_sign(near_divide(h, h + 1.0f), x);
+}
+// For half and bfloat, as exp_for_half.
+METAL_FUNC float tanh_for_half(float x) {
+  tanh_parts t = tanh_reduce(x);
+  float p = 0x1.09d4a4p-3f;
+  p = __builtin_fmaf(p, t.r, 0x1.56ac36p-2f);
+  p = __builtin_fmaf(p, t.r, 0x1.5558d8p-1f);
+  p = __builtin_fmaf(p, t.r, 0x1.fffefcp-1f);
+  float h = half_expm1_of(t, p);
+  return with_sign(rough_divide(h, h + 1.0f), x);
+}
+METAL_FUNC float tanh_for_bfloat(float x) {
+  tanh_parts t = tanh_reduce(x);
+  float p = 0x1.5368d2p-2f;
+  p = __builtin_fmaf(p, t.r, 0x1.56a346p-1f);
+  p = __builtin_fmaf(p, t.r, 0x1.fffe62p-1f);
+  float h = half_expm1_of(t, p);
+  return with_sign(rougher_divide(h, h + 1.0f), x);
 }
 
 METAL_FUNC float half_exp(float a) { // e^a / 2, which overflows later than e^a

@@ -83,6 +83,11 @@ template <class V, class A, class B, class C, bool ok = shape<V>::size != 0 && s
 template <class V, class A, class B, class C> struct selected<V, A, B, C, true> { using type = metal::vec<typename shape<V>::element, shape<V>::size>; };
 template <class A, class B, class C> using selected_t = typename selected<typename first_vector<A, B>::type, A, B, C>::type;
 
+// The form of a function for the scalars of R.
+template <class R, class F> constexpr F form_for(F of_float, F of_half, F of_bfloat) {
+  return shape<R>::mask == 2 ? of_half : shape<R>::mask == 4 ? of_bfloat : of_float;
+}
+
 // F(float...) for a scalar of any floating type, rounded once, or for each component of a vector.
 template <auto F, class R> METAL_FUNC R apply(const R &a) {
   if constexpr (shape<R>::size == 0) return (R)F((float)a);
@@ -116,17 +121,20 @@ METAL_FUNC metal::vec<T, N> each_with(F f, const metal::vec<T, N> &a, metal::vec
 // The overloads of one function, from the float function F. The generic one takes what the others do not: integers,
 // packed vectors, mixtures. `type` is real_t, or floating_t where integers have overloads of their own. That of vectors
 // ranks before a program's own template on vec<T, N>, as Metal's function would.
-#define __SMELT_MATH_1(name, F, type)                                                                        \
+#define __SMELT_MATH_1(name, F, type) __SMELT_MATH_1_NARROW(name, F, F, F, type)
+// … with H instead of F for half, and B for bfloat.
+#define __SMELT_MATH_1_NARROW(name, F, H, B, type)                                                           \
   METAL_FUNC float name(float x) { return F(x); }                                                            \
-  METAL_FUNC half name(half x) { return (half)F((float)x); }                                                 \
-  template <class B> METAL_FUNC __smelt_rank __smelt_float::bfloat_t<B> name(B x) {                          \
-    return (bfloat)F((float)x);                                                                              \
+  METAL_FUNC half name(half x) { return (half)H((float)x); }                                                 \
+  template <class A> METAL_FUNC __smelt_rank __smelt_float::bfloat_t<A> name(A x) {                          \
+    return (bfloat)B((float)x);                                                                              \
   }                                                                                                          \
   template <class A, class... Z> METAL_FUNC __smelt_float::type<A> name(A x, __smelt_float::none_t<Z>...) {  \
-    return __smelt_float::apply<F, __smelt_float::type<A>>((__smelt_float::type<A>)x);                       \
+    using R = __smelt_float::type<A>;                                                                        \
+    return __smelt_float::apply<__smelt_float::form_for<R>(F, H, B), R>((R)x);                            \
   }                                                                                                          \
   template <class T, int N> METAL_FUNC __smelt_rank __smelt_float::type<vec<T, N>> name(const vec<T, N> &x) { \
-    return __smelt_float::apply<F>(x);                                                                       \
+    return __smelt_float::apply<__smelt_float::form_for<T>(F, H, B)>(x);                                  \
   }
 #define __SMELT_MATH_2(name, F, type)                                                                        \
   METAL_FUNC float name(float x, float y) { return F(x, y); }                                                \

@@ -159,6 +159,33 @@ kernel void guarded_elements(device const int *a [[buffer(0)]], device int *o [[
     last[(r * n + t) * 2 + 1] = place;
 }
 
+// Nothing is stored before the end: sums in order, the last index, and an element that another one names.
+kernel void summed(device const int *a [[buffer(0)]], device const uint *index [[buffer(1)]], device const int *b [[buffer(2)]],
+                   device int *o [[buffer(3)]], constant uint &w [[buffer(4)]], uint r [[threadgroup_position_in_grid]],
+                   uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    int sum = 1, gathered = 0, last = -1;
+    for (uint c = t; c < w; c += n) {
+        sum = sum * 3 + a[r * w + c];
+        last = c;
+    }
+    for (uint c = t; c < w; c += n) gathered = gathered * 5 + b[index[r * w + c]];
+    device int *own = o + (r * n + t) * 3;
+    own[0] = sum;
+    own[1] = last;
+    own[2] = gathered;
+}
+
+kernel void guarded_sums(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], constant uint &w [[buffer(2)]],
+                         uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
+    const uint rounds = (w + 63) / 64;
+    int sum = 1;
+    for (uint i = 0; i < rounds; i++) {
+        const uint c = t + i * 64;
+        if (c < w) sum = sum * 3 + a[r * w + c];
+    }
+    o[r * 64 + t] = sum;
+}
+
 // A round reads what the one before it wrote.
 kernel void chained(device int *a [[buffer(0)]], constant uint &w [[buffer(1)]], uint r [[threadgroup_position_in_grid]],
                     uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {

@@ -61,6 +61,10 @@ for w in part((1, 5, 191, 192, 256, 257, 700)):
     check("scaled_rows", (128,), (64,), [Input("float32", 2 * w), Output("float32", 2 * w), w], PLAIN, loads=FOUR_LOADS)
     check("guarded_rows", (128,), (64,), [Input("float32", 2 * w), Input("float32", w), Output("float32", 2 * w), w], PLAIN, loads=EIGHT_LOADS)
     check("guarded_elements", (128,), (64,), [Input("int32", 2 * w), Output("int32", 2 * w), Output("int32", 256), w], PLAIN, loads=FOUR_LOADS)
+for w in part((300, 1, 64, 65, 129, 511, 512, 513, 961)):
+    check("summed", (128,), (64,), [Input("int32", 2 * w), Input("uint32", 2 * w, w - 1), Input("int32", w), Output("int32", 384), w],
+          PLAIN, loads=r"(ld\.global[^\n]*\n(?:(?!bra|mad)[\s\S])*){8}")
+    check("guarded_sums", (128,), (64,), [Input("int32", 2 * w), Output("int32", 128), w], PLAIN)
 for w in part((60, 256, 333)):
     check("running", (128,), (64,), [Input("int32", 2 * w), Input("int32", w), Output("int32", 2 * w), Output("int32", 128), w], PLAIN)
     check("gathered_rows", (128,), (64,), [Input("uint32", w, w - 1), Input("float32", w), Output("float32", 2 * w), w], PLAIN, loads=FOUR_LOADS)

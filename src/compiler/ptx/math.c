@@ -80,6 +80,20 @@ static LLVMValueRef build_near_divide(struct unit *unit, LLVMValueRef *x) {
     return fused(unit, inverse, rest, quotient);
 }
 
+/* A step on the quotient makes up for the error of 1 / y. */
+static LLVMValueRef build_rough_divide(struct unit *unit, LLVMValueRef *x) {
+    LLVMValueRef inverse = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &x[1], 1);
+    LLVMValueRef quotient = LLVMBuildFMul(unit->builder, x[0], inverse, "");
+    LLVMValueRef rest = fused(unit, LLVMBuildFNeg(unit->builder, x[1], ""), quotient, x[0]);
+    return fused(unit, inverse, rest, quotient);
+}
+
+/* 1 / y is off by two units in its last place at most, the product by half a unit more. */
+static LLVMValueRef build_rougher_divide(struct unit *unit, LLVMValueRef *x) {
+    LLVMValueRef inverse = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &x[1], 1);
+    return LLVMBuildFMul(unit->builder, x[0], inverse, "");
+}
+
 /* One instruction of bits instead of a test of the sign. */
 static LLVMValueRef build_copysign(struct unit *unit, LLVMValueRef *x) {
     LLVMTypeRef word = LLVMInt32TypeInContext(unit->context);
@@ -99,9 +113,17 @@ static const struct form {
     unsigned arguments;
     LLVMValueRef (*build)(struct unit *unit, LLVMValueRef *x);
 } forms[] = {
-    {"fast_exp2", 1, build_exp2},   {"fast_exp", 1, build_exp},      {"fast_log2", 1, build_log2},
-    {"fast_sin", 1, build_sin},     {"fast_cos", 1, build_cos},      {"fast_log10", 1, build_log10},
-    {"fast_rsqrt", 1, build_rsqrt}, {"copysign", 2, build_copysign}, {"near_divide", 2, build_near_divide},
+    {"fast_exp2", 1, build_exp2},
+    {"fast_exp", 1, build_exp},
+    {"fast_log2", 1, build_log2},
+    {"fast_sin", 1, build_sin},
+    {"fast_cos", 1, build_cos},
+    {"fast_log10", 1, build_log10},
+    {"fast_rsqrt", 1, build_rsqrt},
+    {"copysign", 2, build_copysign},
+    {"near_divide", 2, build_near_divide},
+    {"rough_divide", 2, build_rough_divide},
+    {"rougher_divide", 2, build_rougher_divide},
 };
 
 #define SPACE "_ZN13__smelt_float"
@@ -147,23 +169,42 @@ smelt_status pass_ptx_math(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* ---- Divisions, if approximate functions are allowed. */
+/* ---- Divisions. */
 
-static bool is_fast_division(struct unit *unit, LLVMValueRef instruction) {
+static bool is_division(LLVMValueRef instruction, LLVMTypeKind type) {
     return LLVMIsABinaryOperator(instruction) && LLVMGetInstructionOpcode(instruction) == LLVMFDiv &&
-           LLVMTypeOf(instruction) == type_float(unit) &&
-           (LLVMGetFastMathFlags(instruction) & LLVMFastMathApproxFunc);
+           LLVMGetTypeKind(LLVMTypeOf(instruction)) == type;
+}
+
+/* … of floats, if approximate functions are allowed. */
+static LLVMValueRef divide_fast(struct unit *unit, LLVMValueRef *operands) {
+    return ptx_assembly(unit, "div.full.f32 $0, $1, $2;", "=f,f,f", type_float(unit), operands, 2, false);
+}
+
+/* … of halfs, as floats far from where floats end. Rounded to half, it is the exact quotient rounded: of two
+ * numbers of 11 bits, that is at least 2^-23 of it away from the middle of two halfs, or on it. An infinity
+ * or zero that the steps would spoil, or an exact quotient, leaves no rest. */
+static LLVMValueRef divide_halfs(struct unit *unit, LLVMValueRef *operands) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef x = LLVMBuildFPExt(b, operands[0], type_float(unit), ""),
+                 y = LLVMBuildFPExt(b, operands[1], type_float(unit), "");
+    LLVMValueRef inverse = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &y, 1);
+    LLVMValueRef quotient = LLVMBuildFMul(b, x, inverse, "");
+    LLVMValueRef rest = fused(unit, LLVMBuildFNeg(b, y, ""), quotient, x);
+    LLVMValueRef better = fused(unit, inverse, rest, quotient);
+    LLVMValueRef lacks = LLVMBuildFCmp(b, LLVMRealONE, rest, constant(unit, 0), "");
+    return LLVMBuildFPTrunc(b, LLVMBuildSelect(b, lacks, better, quotient, ""), LLVMTypeOf(operands[0]), "");
 }
 
 smelt_status pass_ptx_division(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(division, block) {
-        if (!is_fast_division(unit, division)) continue;
+        bool fast = is_division(division, LLVMFloatTypeKind) &&
+                    LLVMGetFastMathFlags(division) & LLVMFastMathApproxFunc;
+        if (!fast && !is_division(division, LLVMHalfTypeKind)) continue;
         LLVMValueRef operands[2] = {LLVMGetOperand(division, 0), LLVMGetOperand(division, 1)};
         LLVMPositionBuilderBefore(unit->builder, division);
-        LLVMValueRef quotient =
-            ptx_assembly(unit, "div.full.f32 $0, $1, $2;", "=f,f,f", type_float(unit), operands, 2, false);
-        LLVMReplaceAllUsesWith(division, quotient);
+        LLVMReplaceAllUsesWith(division, fast ? divide_fast(unit, operands) : divide_halfs(unit, operands));
         LLVMInstructionEraseFromParent(division);
     }
     return SMELT_OK;

@@ -1,72 +1,40 @@
-/* Loops that store: several rounds at once, their loads before their stores, so that more loads are in
- * flight. NVIDIA's assembler does so itself where a loop does not store; it does not know that what is stored
- * to is not loaded from.
+/* Several rounds of a loop at once, their loads before everything else, so that more loads are in flight.
+ * NVIDIA's assembler does not know that what a loop stores to is not loaded from. In a loop that only loads
+ * it takes up to four rounds at once, but loads for the first, and for each that is left over, alone.
  *
  * A loop is one block, or a chain of blocks that guards may skip, for rows that may end within a round:
  * `for (i = 0; i < rounds; i++) if (i * threads + t < length) …`.
  *
  * A test before the loop finds whether that many rounds follow and skip nothing. It computes the rounds'
- * conditions as the loop would; if one of them fails, the rest runs round by round.
+ * conditions as the loop would; if one of them fails, the rest runs round by round, or, of a loop that only
+ * loads, up to four rounds at once.
  *
  * Lanes of a warp may run different numbers of rounds at once. So these loops contain only plain accesses and
  * pure code, nothing that lanes execute together.
  *
  * Requires: the retargeted module. Maintains: what the code does, and the order of a thread's accesses except
  * for loads that move before stores to memory apart from theirs. */
-#include "compiler/flow.h"
 #include "compiler/ptx/coarse.h"
-#include "compiler/ptx/guarded.h"
-#include "compiler/ptx/ptx.h"
+#include "compiler/ptx/rounds.h"
 
 #define ROUNDS 4
-#define MOST_ROUNDS 8         /* if each has one load, behind a guard: neighbours may become one access */
-#define MOST_LOADS 2          /* of a round */
-#define MOST_LOADS_ALONE 8    /* of a round with several guards, which loads first but runs alone */
-#define MOST_INSTRUCTIONS 128 /* of a round */
+#define MOST_LOADS 2       /* of a round */
+#define MOST_LOADS_ALONE 8 /* of a round with several guards, which loads first but runs alone */
 
-struct round_item {
-    LLVMValueRef value;
-    bool ahead; /* computed from what is known before the round's loads' values are used, or a load */
-    LLVMValueRef copies[MOST_ROUNDS];
-};
-
-struct rounds {
-    struct unit *unit;
-    LLVMBasicBlockRef body, last; /* the loop's header and its latch, which may be the same block */
-    LLVMBasicBlockRef before, after;
-    struct guarded path; /* the blocks after `body`, if nothing is skipped */
-    unsigned stays;      /* the successor of the loop's branch that stays in the loop */
-    LLVMValueRef branch;
-    struct round_item items[MOST_INSTRUCTIONS];
-    int count, phis, rounds;
-};
-
-static struct round_item *item_of(struct rounds *r, LLVMValueRef value) {
-    if (!LLVMIsAInstruction(value)) return NULL;
-    for (int i = 0; i < r->count; i++)
-        if (r->items[i].value == value) return &r->items[i];
-    return NULL;
-}
-
-/* A phi's value in the next round if it is in `body`; otherwise after a guard that skips nothing. */
-static LLVMValueRef next_value(struct rounds *r, LLVMValueRef phi) {
-    return LLVMGetInstructionParent(phi) == r->body ? guarded_incoming(phi, r->last)
-                                                    : guarded_value(&r->path, phi);
-}
+/* Of loops that only load. */
+#define BYTES_IN_FLIGHT 64 /* of a thread */
+#define LEAST_ROUNDS 4     /* fewer gain nothing over the assembler's own */
+#define MOST_SHORT 48      /* instructions of a round: longer ones are bound by them */
 
 /* ---- Which loops. */
 
-static LLVMValueRef address_of(LLVMValueRef access) {
-    return LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
-}
-
 /* The constant by which a counter grows in a round; 0: none is known. */
 static int64_t step_of_counter(struct rounds *r, LLVMValueRef value) {
-    struct round_item *item = item_of(r, value);
+    struct round_item *item = rounds_item(r, value);
     if (!item || !LLVMIsAPHINode(value)) return 0;
     if (LLVMGetInstructionParent(value) != r->body) return 0;
-    LLVMValueRef next = next_value(r, value);
-    if (!item_of(r, next) || LLVMGetInstructionOpcode(next) != LLVMAdd) return 0;
+    LLVMValueRef next = rounds_next(r, value);
+    if (!rounds_item(r, next) || LLVMGetInstructionOpcode(next) != LLVMAdd) return 0;
     if (LLVMGetOperand(next, 0) != value || !LLVMIsAConstantInt(LLVMGetOperand(next, 1))) return 0;
     return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
 }
@@ -75,15 +43,15 @@ static int64_t step_of_counter(struct rounds *r, LLVMValueRef value) {
  * or one plus what stays; its bits are not cut. */
 static int64_t step_of_address(struct rounds *r, LLVMValueRef address) {
     if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2) return 0;
-    if (item_of(r, LLVMGetOperand(address, 0))) return 0;
+    if (rounds_item(r, LLVMGetOperand(address, 0))) return 0;
     LLVMValueRef index = LLVMGetOperand(address, 1);
-    for (int depth = 0; depth < 4 && item_of(r, index) && !LLVMIsAPHINode(index); depth++) {
+    for (int depth = 0; depth < 4 && rounds_item(r, index) && !LLVMIsAPHINode(index); depth++) {
         LLVMOpcode opcode = LLVMGetInstructionOpcode(index);
         if (opcode == LLVMZExt || opcode == LLVMSExt) {
             index = LLVMGetOperand(index, 0);
         } else if (opcode == LLVMAdd) {
-            bool first = item_of(r, LLVMGetOperand(index, 0)) != NULL;
-            if (item_of(r, LLVMGetOperand(index, first ? 1 : 0))) return 0;
+            bool first = rounds_item(r, LLVMGetOperand(index, 0)) != NULL;
+            if (rounds_item(r, LLVMGetOperand(index, first ? 1 : 0))) return 0;
             index = LLVMGetOperand(index, first ? 0 : 1);
         } else {
             return 0;
@@ -97,12 +65,12 @@ static int64_t step_of_address(struct rounds *r, LLVMValueRef address) {
 /* Whether a load may move before the stores of the rounds before its own, and of its own. `place` and
  * `store_place`: their order in a round. */
 static bool may_pass(struct rounds *r, LLVMValueRef load, int place, LLVMValueRef store, int store_place) {
-    if (ptx_are_apart(r->unit, address_of(load), address_of(store))) return true;
+    if (ptx_are_apart(r->unit, rounds_address(load), rounds_address(store))) return true;
     /* A round loads what only it stores to, later. */
-    if (store_place < place || address_of(load) != address_of(store)) return false;
+    if (store_place < place || rounds_address(load) != rounds_address(store)) return false;
     uint64_t bytes = LLVMStoreSizeOfType(r->unit->layout, LLVMTypeOf(load)),
              stored = LLVMStoreSizeOfType(r->unit->layout, LLVMTypeOf(LLVMGetOperand(store, 0)));
-    int64_t step = step_of_address(r, address_of(load));
+    int64_t step = step_of_address(r, rounds_address(load));
     return step >= (int64_t)bytes && step >= (int64_t)stored;
 }
 
@@ -119,12 +87,12 @@ static bool load_moves(struct rounds *r, int place) {
 static bool is_ahead(struct rounds *r, int i) {
     LLVMValueRef value = r->items[i].value;
     if (LLVMIsAPHINode(value)) {
-        const struct round_item *next = item_of(r, next_value(r, value));
+        const struct round_item *next = rounds_item(r, rounds_next(r, value));
         return !next || next->ahead;
     }
     if (LLVMIsALoadInst(value) ? !load_moves(r, i) : !coarse_is_pure(r->unit, value)) return false;
     for (int o = 0; o < LLVMGetNumOperands(value); o++) {
-        const struct round_item *operand = item_of(r, LLVMGetOperand(value, (unsigned)o));
+        const struct round_item *operand = rounds_item(r, LLVMGetOperand(value, (unsigned)o));
         if (operand && !operand->ahead) return false;
     }
     return true;
@@ -145,17 +113,17 @@ static void find_ahead(struct rounds *r) {
 /* Whether a condition needs a load, or a division that only a guard makes safe: the test before the rounds
  * must not run either for a later round. */
 static bool needs_load(struct rounds *r, LLVMValueRef value, int depth) {
-    const struct round_item *item = item_of(r, value);
+    const struct round_item *item = rounds_item(r, value);
     if (!item) return false;
     if (!item->ahead || LLVMIsALoadInst(value) || depth == 0) return true;
     if (guarded_divides(value) && LLVMGetInstructionParent(value) != r->body) return true;
     if (LLVMIsAPHINode(value)) {
-        LLVMValueRef next = next_value(r, value);
+        LLVMValueRef next = rounds_next(r, value);
         return next != value && needs_load(r, next, depth - 1);
     }
     for (int o = 0; o < LLVMGetNumOperands(value); o++) {
         LLVMValueRef operand = LLVMGetOperand(value, (unsigned)o);
-        if (item_of(r, operand) && LLVMIsAPHINode(operand) && next_value(r, operand) == value)
+        if (rounds_item(r, operand) && LLVMIsAPHINode(operand) && rounds_next(r, operand) == value)
             continue; /* a counter */
         if (needs_load(r, operand, depth - 1)) return true;
     }
@@ -165,7 +133,7 @@ static bool needs_load(struct rounds *r, LLVMValueRef value, int depth) {
 static bool collect_block(struct rounds *r, LLVMBasicBlockRef block, bool *stores) {
     FOR_EACH_INSTRUCTION(i, block) {
         if (LLVMIsATerminatorInst(i)) break;
-        if (r->count == MOST_INSTRUCTIONS) return false;
+        if (r->count == ROUNDS_MOST_INSTRUCTIONS) return false;
         bool known = LLVMIsAPHINode(i) || coarse_is_plain_access(i) || coarse_is_pure(r->unit, i);
         if (!known) return false;
         *stores |= LLVMIsAStoreInst(i) != NULL;
@@ -179,32 +147,59 @@ static bool stores_to_device(struct rounds *r) {
     for (int i = 0; i < r->count; i++) {
         LLVMValueRef value = r->items[i].value;
         if (LLVMIsAStoreInst(value) &&
-            LLVMGetPointerAddressSpace(LLVMTypeOf(address_of(value))) != PTX_SHARED)
+            LLVMGetPointerAddressSpace(LLVMTypeOf(rounds_address(value))) != PTX_SHARED)
             return true;
     }
     return false;
 }
 
+static bool conditions_are_ahead(struct rounds *r) {
+    for (int i = 0; i < r->path.size.conditions; i++)
+        if (needs_load(r, LLVMGetCondition(r->path.conditions[i].branch), 8)) return false;
+    return !needs_load(r, LLVMGetCondition(r->branch), 8);
+}
+
+/* The rounds at once of a loop that only loads; 0: it stays. Rounds that may not follow are computed, too. */
+static int rounds_of_loads(struct rounds *r) {
+    uint64_t bytes = 0;
+    if (r->count > MOST_SHORT) return 0;
+    for (int i = 0; i < r->count; i++) {
+        LLVMValueRef value = r->items[i].value;
+        if (guarded_divides(value)) return 0;
+        if (!LLVMIsALoadInst(value)) continue;
+        if (!r->items[i].ahead) return 0;
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(rounds_address(value))) == PTX_GLOBAL)
+            bytes += LLVMStoreSizeOfType(r->unit->layout, LLVMTypeOf(value));
+    }
+    uint64_t rounds = bytes ? BYTES_IN_FLIGHT / bytes : 0;
+    if (rounds > ROUNDS_MOST) rounds = ROUNDS_MOST;
+    /* A chain of guards runs no rest at once, so it takes fewer rounds to be full. */
+    if (r->path.size.joins && rounds > LEAST_ROUNDS) rounds = LEAST_ROUNDS;
+    return rounds >= LEAST_ROUNDS ? (int)rounds : 0;
+}
+
+static int rounds_with_stores(struct rounds *r) {
+    int loads = 0;
+    for (int i = 0; i < r->count; i++) loads += LLVMIsALoadInst(r->items[i].value) && r->items[i].ahead;
+    /* The assembler does it itself for guards of one condition if all stores are to threadgroup memory. */
+    if (r->path.size.joins && r->path.size.conditions == r->path.size.joins && !stores_to_device(r)) return 0;
+    /* Neighbours of rounds with one load, behind a guard, may become one access. */
+    if (loads == 1 && r->path.size.joins == 1) return ROUNDS_MOST;
+    /* With three loads in a round, more rounds were slower (layer norm on an H100: 257 us, not 244). */
+    bool alone = r->path.size.joins > 1 && loads <= MOST_LOADS_ALONE;
+    return !loads ? 0 : loads <= MOST_LOADS ? ROUNDS : alone;
+}
+
 static bool collect(struct rounds *r) {
     bool stores = false;
-    int loads = 0;
     r->count = r->phis = 0;
     if (!collect_block(r, r->body, &stores)) return false;
     for (int i = 0; i < r->path.size.blocks; i++)
         if (!collect_block(r, r->path.blocks[i], &stores)) return false;
-    if (!stores) return false;
+    r->only_loads = !stores;
     find_ahead(r);
-    for (int i = 0; i < r->count; i++) loads += LLVMIsALoadInst(r->items[i].value) && r->items[i].ahead;
-    /* With three loads in a round, more rounds were slower (layer norm on an H100: 257 us, not 244). */
-    bool alone = r->path.size.joins > 1 && loads <= MOST_LOADS_ALONE;
-    r->rounds = !loads ? 0 : loads <= MOST_LOADS ? ROUNDS : alone;
-    if (loads == 1 && r->path.size.joins == 1) r->rounds = MOST_ROUNDS;
-    /* The assembler does it itself for guards of one condition if all stores are to threadgroup memory. */
-    if (r->path.size.joins && r->path.size.conditions == r->path.size.joins && !stores_to_device(r))
-        return false;
-    for (int i = 0; i < r->path.size.conditions; i++)
-        if (needs_load(r, LLVMGetCondition(r->path.conditions[i].branch), 8)) return false;
-    return r->rounds && !needs_load(r, LLVMGetCondition(r->branch), 8);
+    r->rounds = stores ? rounds_with_stores(r) : rounds_of_loads(r);
+    return r->rounds && conditions_are_ahead(r);
 }
 
 /* Whether a loop is one block, or a chain of guards, and gains. */
@@ -237,105 +232,6 @@ static bool stands_alone(struct rounds *r, const struct flow *flow, int loop) {
            LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(r->before)) == 1;
 }
 
-/* ---- The rounds. */
-
-static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value);
-
-static LLVMValueRef copy_in(struct rounds *r, int round, struct round_item *item) {
-    LLVMValueRef copy = LLVMInstructionClone(item->value);
-    for (int o = 0; o < LLVMGetNumOperands(copy); o++)
-        LLVMSetOperand(copy, (unsigned)o, value_in(r, round, LLVMGetOperand(copy, (unsigned)o)));
-    LLVMInsertIntoBuilder(r->unit->builder, copy);
-    return item->copies[round] = copy;
-}
-
-/* A value in a round. Builds it, and the operands that lack a copy, at the builder's place. */
-static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value) {
-    struct round_item *item = item_of(r, value);
-    if (!item) return value;
-    if (item->copies[round]) return item->copies[round];
-    if (LLVMIsAPHINode(value)) { /* of round 0, the phis of the test are there */
-        int of = LLVMGetInstructionParent(value) == r->body ? round - 1 : round;
-        return item->copies[round] = value_in(r, of, next_value(r, value));
-    }
-    return copy_in(r, round, item);
-}
-
-static LLVMBasicBlockRef new_block(struct rounds *r, const char *name) {
-    return LLVMInsertBasicBlockInContext(r->unit->context, r->body, name);
-}
-
-/* The block that tests whether the rounds follow; the builder is at its end. */
-static LLVMBasicBlockRef build_test(struct rounds *r) {
-    LLVMBasicBlockRef test = new_block(r, "rounds");
-    LLVMPositionBuilderAtEnd(r->unit->builder, test);
-    for (int i = 0; i < r->phis; i++)
-        r->items[i].copies[0] = LLVMBuildPhi(r->unit->builder, LLVMTypeOf(r->items[i].value), "");
-    return test;
-}
-
-static LLVMValueRef and_condition(struct rounds *r, LLVMValueRef all, int round, LLVMValueRef branch,
-                                  unsigned successor) {
-    LLVMBuilderRef b = r->unit->builder;
-    LLVMValueRef one = value_in(r, round, LLVMGetCondition(branch));
-    if (successor == 1) one = LLVMBuildNot(b, one, "");
-    /* Not `and`: past a condition that fails, later ones may be poison. */
-    return all ? LLVMBuildSelect(b, all, one, LLVMConstInt(LLVMTypeOf(one), 0, false), "") : one;
-}
-
-static LLVMValueRef all_follow(struct rounds *r) {
-    LLVMValueRef all = NULL;
-    for (int round = 0; round < r->rounds; round++) {
-        for (int i = 0; i < r->path.size.conditions; i++)
-            all = and_condition(r, all, round, r->path.conditions[i].branch, r->path.conditions[i].taken);
-        if (round < r->rounds - 1) all = and_condition(r, all, round, r->branch, r->stays);
-    }
-    return all;
-}
-
-static void build_rounds(struct rounds *r) {
-    for (int i = 0; i < r->count; i++)
-        for (int round = 0; round < r->rounds; round++)
-            if (r->items[i].ahead && LLVMIsALoadInst(r->items[i].value))
-                (void)value_in(r, round, r->items[i].value);
-    for (int round = 0; round < r->rounds; round++)
-        for (int i = 0; i < r->count; i++) (void)value_in(r, round, r->items[i].value);
-}
-
-static void unroll(struct rounds *r) {
-    LLVMBuilderRef b = r->unit->builder;
-    LLVMBasicBlockRef test = build_test(r), together = new_block(r, "together");
-    LLVMBuildCondBr(b, all_follow(r), together, r->body);
-    LLVMPositionBuilderAtEnd(b, together);
-    build_rounds(r);
-    LLVMValueRef last = value_in(r, r->rounds - 1, LLVMGetCondition(r->branch));
-    LLVMBuildCondBr(b, last, r->stays == 0 ? test : r->after, r->stays == 0 ? r->after : test);
-    for (int i = 0; i < r->phis; i++) {
-        LLVMValueRef phi = r->items[i].value, now = r->items[i].copies[0];
-        LLVMValueRef values[2] = {guarded_incoming(phi, r->before),
-                                  value_in(r, r->rounds - 1, guarded_incoming(phi, r->last))};
-        LLVMBasicBlockRef from[2] = {r->before, together};
-        LLVMAddIncoming(now, values, from, 2);
-    }
-    FOR_EACH_INSTRUCTION(phi, r->after) {
-        if (!LLVMIsAPHINode(phi)) break;
-        LLVMValueRef value = value_in(r, r->rounds - 1, guarded_incoming(phi, r->last));
-        LLVMAddIncoming(phi, &value, &together, 1);
-    }
-    /* The loop as it was begins where the test ends. */
-    LLVMSetSuccessor(LLVMGetBasicBlockTerminator(r->before), 0, test);
-    for (int i = 0; i < r->phis; i++) {
-        LLVMValueRef phi = r->items[i].value;
-        LLVMPositionBuilderBefore(b, phi);
-        LLVMValueRef now = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
-        LLVMValueRef values[2] = {r->items[i].copies[0], guarded_incoming(phi, r->last)};
-        LLVMBasicBlockRef from[2] = {test, r->last};
-        LLVMAddIncoming(now, values, from, 2);
-        LLVMReplaceAllUsesWith(phi, now);
-        LLVMInstructionEraseFromParent(phi);
-    }
-}
-
 /* ---- The pass. */
 
 /* *any: whether there is such a loop. With `change`, they are unrolled. */
@@ -351,7 +247,7 @@ static smelt_status each_loop(struct unit *unit, bool change, bool *any) {
         *any = true;
         /* Such loops contain no others. */
         if (!change || !stands_alone(r, &flow, loop)) continue;
-        unroll(r);
+        rounds_build(r);
         status = r->rounds > 1 ? ptx_note(unit, "%d rounds of a loop run at once, loads first", r->rounds)
                                : ptx_note(unit, "a round of a loop loads everything first");
     }
@@ -364,5 +260,6 @@ smelt_status pass_ptx_rounds(struct unit *unit) {
     TRY(each_loop(unit, false, &any));
     if (!any) return SMELT_OK;
     TRY(ptx_run_passes(unit, "function(loop-simplify,lcssa)"));
-    return each_loop(unit, true, &any);
+    TRY(each_loop(unit, true, &any));
+    return ptx_run_passes(unit, "function(simplifycfg)");
 }

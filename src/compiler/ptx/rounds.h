@@ -1,0 +1,40 @@
+/* Loops whose rounds run together: what rounds.c finds of one, from which rounds_build.c builds it. */
+#ifndef SMELT_COMPILER_PTX_ROUNDS_H
+#define SMELT_COMPILER_PTX_ROUNDS_H
+
+#include "compiler/flow.h"
+#include "compiler/ptx/guarded.h"
+#include "compiler/ptx/ptx.h"
+
+#define ROUNDS_MOST 8
+#define ROUNDS_MOST_INSTRUCTIONS 128 /* of a round */
+
+struct round_item {
+    LLVMValueRef value;
+    bool ahead; /* computed from what is known before the round's loads' values are used, or a load */
+    LLVMValueRef copies[ROUNDS_MOST + 1]; /* by round; the last one: what a phi is after all rounds */
+};
+
+struct rounds {
+    struct unit *unit;
+    LLVMBasicBlockRef body, last; /* the loop's header and its latch, which may be the same block */
+    LLVMBasicBlockRef before, after;
+    struct guarded path; /* the blocks after `body`, if nothing is skipped */
+    unsigned stays;      /* the successor of the loop's branch that stays in the loop */
+    LLVMValueRef branch;
+    bool only_loads; /* the loop does not store */
+    struct round_item items[ROUNDS_MOST_INSTRUCTIONS], saved[ROUNDS_MOST_INSTRUCTIONS];
+    int count, phis, rounds;
+};
+
+/* The item of an instruction of the loop; NULL: it is outside. */
+struct round_item *rounds_item(struct rounds *r, LLVMValueRef value);
+/* A phi's value in the next round if it is in `body`; otherwise after a guard that skips nothing. */
+LLVMValueRef rounds_next(struct rounds *r, LLVMValueRef phi);
+LLVMValueRef rounds_address(LLVMValueRef access);
+
+/* rounds_build.c — puts the test and the rounds before the loop. Requires: `before` leads to the loop alone,
+ * and only the loop to `after`, whose phis have all values of the loop that are used behind it. */
+void rounds_build(struct rounds *r);
+
+#endif

@@ -1,0 +1,184 @@
+/* Builds the rounds of a loop that run together (rounds.h): their loads, then the rest of each. */
+#include "compiler/ptx/rounds.h"
+
+#include <string.h>
+
+struct round_item *rounds_item(struct rounds *r, LLVMValueRef value) {
+    if (!LLVMIsAInstruction(value)) return NULL;
+    for (int i = 0; i < r->count; i++)
+        if (r->items[i].value == value) return &r->items[i];
+    return NULL;
+}
+
+LLVMValueRef rounds_next(struct rounds *r, LLVMValueRef phi) {
+    return LLVMGetInstructionParent(phi) == r->body ? guarded_incoming(phi, r->last)
+                                                    : guarded_value(&r->path, phi);
+}
+
+LLVMValueRef rounds_address(LLVMValueRef access) {
+    return LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
+}
+
+static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value);
+
+static LLVMValueRef copy_in(struct rounds *r, int round, struct round_item *item) {
+    LLVMValueRef copy = LLVMInstructionClone(item->value);
+    for (int o = 0; o < LLVMGetNumOperands(copy); o++)
+        LLVMSetOperand(copy, (unsigned)o, value_in(r, round, LLVMGetOperand(copy, (unsigned)o)));
+    LLVMInsertIntoBuilder(r->unit->builder, copy);
+    return item->copies[round] = copy;
+}
+
+/* A value in a round. Builds it, and the operands that lack a copy, at the builder's place. */
+static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value) {
+    struct round_item *item = rounds_item(r, value);
+    if (!item) return value;
+    if (item->copies[round]) return item->copies[round];
+    if (LLVMIsAPHINode(value)) { /* of round 0, the phis of the test are there */
+        int of = LLVMGetInstructionParent(value) == r->body ? round - 1 : round;
+        return item->copies[round] = value_in(r, of, rounds_next(r, value));
+    }
+    return copy_in(r, round, item);
+}
+
+static LLVMBasicBlockRef new_block(struct rounds *r, const char *name) {
+    return LLVMInsertBasicBlockInContext(r->unit->context, r->body, name);
+}
+
+/* A block that begins rounds; the builder is at its end. */
+static LLVMBasicBlockRef build_head(struct rounds *r, const char *name) {
+    LLVMBasicBlockRef head = new_block(r, name);
+    LLVMPositionBuilderAtEnd(r->unit->builder, head);
+    for (int i = 0; i < r->count; i++)
+        for (int round = 0; round <= ROUNDS_MOST; round++) r->items[i].copies[round] = NULL;
+    for (int i = 0; i < r->phis; i++)
+        r->items[i].copies[0] = LLVMBuildPhi(r->unit->builder, LLVMTypeOf(r->items[i].value), "");
+    return head;
+}
+
+static LLVMValueRef and_condition(struct rounds *r, LLVMValueRef all, int round, LLVMValueRef branch,
+                                  unsigned successor) {
+    LLVMBuilderRef b = r->unit->builder;
+    LLVMValueRef one = value_in(r, round, LLVMGetCondition(branch));
+    if (successor == 1) one = LLVMBuildNot(b, one, "");
+    /* Not `and`: past a condition that fails, later ones may be poison. */
+    return all ? LLVMBuildSelect(b, all, one, LLVMConstInt(LLVMTypeOf(one), 0, false), "") : one;
+}
+
+static LLVMValueRef all_follow(struct rounds *r) {
+    LLVMValueRef all = NULL;
+    for (int round = 0; round < r->rounds; round++) {
+        for (int i = 0; i < r->path.size.conditions; i++)
+            all = and_condition(r, all, round, r->path.conditions[i].branch, r->path.conditions[i].taken);
+        if (round < r->rounds - 1) all = and_condition(r, all, round, r->branch, r->stays);
+    }
+    return all;
+}
+
+static void build_rounds(struct rounds *r) {
+    for (int i = 0; i < r->count; i++)
+        for (int round = 0; round < r->rounds; round++)
+            if (r->items[i].ahead && LLVMIsALoadInst(r->items[i].value))
+                (void)value_in(r, round, r->items[i].value);
+    for (int round = 0; round < r->rounds; round++)
+        for (int i = 0; i < r->count; i++) (void)value_in(r, round, r->items[i].value);
+}
+
+/* ---- The rounds that remain of a loop that only loads: up to FEW at once. A round that does not follow
+ * loads again what the first one loads, and its values are not used. */
+#define FEW 4
+
+static void add_to_phi(LLVMValueRef phi, LLVMValueRef value, LLVMBasicBlockRef from) {
+    LLVMAddIncoming(phi, &value, &from, 1);
+}
+
+/* The values with which the loop is left after `rounds` rounds at most; `follows[i]`: whether round i runs.
+ */
+static void leave_with(struct rounds *r, LLVMBasicBlockRef from, LLVMValueRef *follows, int rounds) {
+    FOR_EACH_INSTRUCTION(phi, r->after) {
+        if (!LLVMIsAPHINode(phi)) break;
+        LLVMValueRef last = guarded_incoming(phi, r->last), value = value_in(r, 0, last);
+        for (int round = 1; round < rounds; round++)
+            value = LLVMBuildSelect(r->unit->builder, follows[round], value_in(r, round, last), value, "");
+        add_to_phi(phi, value, from);
+    }
+}
+
+static void load_what_follows(struct rounds *r, LLVMValueRef *follows) {
+    LLVMBuilderRef b = r->unit->builder;
+    for (int i = 0; i < r->count; i++) {
+        LLVMValueRef load = r->items[i].value;
+        if (!LLVMIsALoadInst(load)) continue;
+        LLVMValueRef first = value_in(r, 0, rounds_address(load));
+        for (int round = 0; round < FEW; round++) {
+            LLVMValueRef place = value_in(r, round, rounds_address(load)), copy = LLVMInstructionClone(load);
+            LLVMSetOperand(copy, 0, round ? LLVMBuildSelect(b, follows[round], place, first, "") : place);
+            LLVMInsertIntoBuilder(b, copy);
+            r->items[i].copies[round] = copy;
+        }
+    }
+}
+
+/* The block to which `test` leads where fewer rounds follow than run together. */
+static LLVMBasicBlockRef build_few(struct rounds *r, LLVMBasicBlockRef test) {
+    LLVMBuilderRef b = r->unit->builder;
+    LLVMValueRef given[ROUNDS_MOST_INSTRUCTIONS], heads[ROUNDS_MOST_INSTRUCTIONS], follows[FEW + 1] = {NULL};
+    for (int i = 0; i < r->phis; i++) given[i] = r->items[i].copies[0];
+    LLVMBasicBlockRef head = build_head(r, "few"), one = new_block(r, "one"), some = new_block(r, "some");
+    for (int i = 0; i < r->phis; i++) add_to_phi(heads[i] = r->items[i].copies[0], given[i], test);
+    for (int round = 0; round < FEW; round++)
+        follows[round + 1] = and_condition(r, follows[round], round, r->branch, r->stays);
+    LLVMBuildCondBr(b, follows[1], some, one);
+    memcpy(r->saved, r->items, sizeof r->saved);
+    LLVMPositionBuilderAtEnd(b, one);
+    leave_with(r, one, follows, 1);
+    LLVMBuildBr(b, r->after);
+    memcpy(r->items, r->saved, sizeof r->saved);
+    LLVMPositionBuilderAtEnd(b, some);
+    load_what_follows(r, follows);
+    leave_with(r, some, follows, FEW);
+    for (int i = 0; i < r->phis; i++) add_to_phi(heads[i], value_in(r, FEW, r->items[i].value), some);
+    LLVMBuildCondBr(b, follows[FEW], head, r->after);
+    return head;
+}
+
+/* The phis of the test and those behind the loop; the builder is at the end of `together`. */
+static void join_together(struct rounds *r, LLVMBasicBlockRef together) {
+    for (int i = 0; i < r->phis; i++) {
+        LLVMValueRef phi = r->items[i].value, now = r->items[i].copies[0];
+        add_to_phi(now, guarded_incoming(phi, r->before), r->before);
+        add_to_phi(now, value_in(r, r->rounds - 1, guarded_incoming(phi, r->last)), together);
+    }
+    FOR_EACH_INSTRUCTION(phi, r->after) {
+        if (!LLVMIsAPHINode(phi)) break;
+        add_to_phi(phi, value_in(r, r->rounds - 1, guarded_incoming(phi, r->last)), together);
+    }
+}
+
+/* The loop as it was begins with the values of `test`; NULL: nothing leads to it, and LLVM removes it. */
+static void begin_loop(struct rounds *r, LLVMBasicBlockRef test) {
+    for (int i = 0; i < r->phis; i++) {
+        LLVMValueRef phi = r->items[i].value;
+        LLVMPositionBuilderBefore(r->unit->builder, phi);
+        LLVMValueRef now = LLVMBuildPhi(r->unit->builder, LLVMTypeOf(phi), "");
+        if (test) add_to_phi(now, r->items[i].copies[0], test);
+        add_to_phi(now, guarded_incoming(phi, r->last), r->last);
+        LLVMReplaceAllUsesWith(phi, now);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+void rounds_build(struct rounds *r) {
+    LLVMBuilderRef b = r->unit->builder;
+    LLVMBasicBlockRef test = build_head(r, "rounds"), together = new_block(r, "together");
+    LLVMValueRef branch = LLVMBuildCondBr(b, all_follow(r), together, r->body);
+    LLVMPositionBuilderAtEnd(b, together);
+    build_rounds(r);
+    LLVMValueRef last = value_in(r, r->rounds - 1, LLVMGetCondition(r->branch));
+    LLVMBuildCondBr(b, last, r->stays == 0 ? test : r->after, r->stays == 0 ? r->after : test);
+    join_together(r, together);
+    LLVMSetSuccessor(LLVMGetBasicBlockTerminator(r->before), 0, test);
+    bool few = r->only_loads && !r->path.size.joins;
+    if (few) LLVMSetSuccessor(branch, 1, build_few(r, test));
+    begin_loop(r, few ? NULL : test);
+}
