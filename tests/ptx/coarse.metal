@@ -186,6 +186,16 @@ kernel void guarded_sums(device const int *a [[buffer(0)]], device int *o [[buff
     o[r * 64 + t] = sum;
 }
 
+// Four elements of a thread, one after another; the last thread has the rest.
+kernel void fours(device const int *a [[buffer(0)]], device const int *b [[buffer(1)]], device int *o [[buffer(2)]], constant uint &n [[buffer(3)]],
+                  uint t [[thread_position_in_grid]]) {
+    const uint at = t * 4;
+    if (at + 4 > n)
+        for (uint k = 0; at + k < n; k++) o[at + k] = a[at + k] * 3 - b[at + k];
+    else
+        for (uint k = 0; k < 4; k++) o[at + k] = a[at + k] * 3 - b[at + k] + o[at + n % 4];
+}
+
 // A round reads what the one before it wrote.
 kernel void chained(device int *a [[buffer(0)]], constant uint &w [[buffer(1)]], uint r [[threadgroup_position_in_grid]],
                     uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {

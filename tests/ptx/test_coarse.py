@@ -5,7 +5,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from coarse import PLAIN, Input, Output, check, part, three  # noqa: E402
+from coarse import ANY, PLAIN, Input, Output, check, part, three  # noqa: E402
 
 FOUR_LOADS = r"(ld\.global(?:(?!st\.global)[\s\S])*){4}"
 EIGHT_LOADS = FOUR_LOADS.replace("4", "8")
@@ -65,6 +65,9 @@ for w in part((300, 1, 64, 65, 129, 511, 512, 513, 961)):
     check("summed", (128,), (64,), [Input("int32", 2 * w), Input("uint32", 2 * w, w - 1), Input("int32", w), Output("int32", 384), w],
           PLAIN, loads=r"(ld\.global[^\n]*\n(?:(?!bra|mad)[\s\S])*){8}")
     check("guarded_sums", (128,), (64,), [Input("int32", 2 * w), Output("int32", 128), w], PLAIN)
+for n in part((256, 258, 255)):
+    check("fours", (64,), (32,), [Input("int32", n), Input("int32", n), Output("int32", n), n], ANY,
+          loads=r"ld\.global\.v4(?:(?!st\.global)[\s\S])*ld\.global\.v4")
 for w in part((60, 256, 333)):
     check("running", (128,), (64,), [Input("int32", 2 * w), Input("int32", w), Output("int32", 2 * w), Output("int32", 128), w], PLAIN)
     check("gathered_rows", (128,), (64,), [Input("uint32", w, w - 1), Input("float32", w), Output("float32", 2 * w), w], PLAIN, loads=FOUR_LOADS)

@@ -55,6 +55,9 @@ bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
 /* rounds.c — loops that store run several rounds at once, loads first. */
 smelt_status pass_ptx_rounds(struct unit *unit);
 
+/* early.c — loads move ahead of stores to memory apart from theirs. */
+smelt_status pass_ptx_early(struct unit *unit);
+
 /* Metadata of accesses whose alignment has been asked for. */
 #define PTX_ALIGNED "smelt.aligned"
 

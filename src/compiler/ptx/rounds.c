@@ -162,19 +162,18 @@ static bool conditions_are_ahead(struct rounds *r) {
 /* The rounds at once of a loop that only loads; 0: it stays. Rounds that may not follow are computed, too. */
 static int rounds_of_loads(struct rounds *r) {
     uint64_t bytes = 0;
+    int loads = 0;
     if (r->count > MOST_SHORT) return 0;
     for (int i = 0; i < r->count; i++) {
         LLVMValueRef value = r->items[i].value;
         if (guarded_divides(value)) return 0;
         if (!LLVMIsALoadInst(value)) continue;
-        if (!r->items[i].ahead) return 0;
+        if (!r->items[i].ahead || ++loads > MOST_LOADS) return 0;
         if (LLVMGetPointerAddressSpace(LLVMTypeOf(rounds_address(value))) == PTX_GLOBAL)
             bytes += LLVMStoreSizeOfType(r->unit->layout, LLVMTypeOf(value));
     }
     uint64_t rounds = bytes ? BYTES_IN_FLIGHT / bytes : 0;
     if (rounds > ROUNDS_MOST) rounds = ROUNDS_MOST;
-    /* A chain of guards runs no rest at once, so it takes fewer rounds to be full. */
-    if (r->path.size.joins && rounds > LEAST_ROUNDS) rounds = LEAST_ROUNDS;
     return rounds >= LEAST_ROUNDS ? (int)rounds : 0;
 }
 

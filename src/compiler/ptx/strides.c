@@ -432,7 +432,6 @@ smelt_status pass_ptx_strides(struct unit *unit) {
     if (status == SMELT_OK && !accesses)
         status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the loads of a loop");
     for (int i = 0; status == SMELT_OK && i < flow.block_count; i++) {
-        if (flow.blocks[i].loop < 0) continue;
         look_at_loads(&s, flow.blocks[i].block, accesses);
         look_at_matrices(&s, flow.blocks[i].block);
     }
