@@ -8,7 +8,8 @@ const struct pass ptx_passes[] = {
     PASS("ptx-inline", pass_ptx_inline),
     PASS("ptx-retarget", pass_ptx_retarget),
     PASS("ptx-addresses", pass_ptx_addresses),
-    LLVM_PASSES("function(infer-address-spaces,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"),
+    LLVM_PASSES(
+        "function(infer-address-spaces,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"),
     PASS("ptx-memory-inlined", pass_ptx_memory),
     PASS("ptx-instructions", pass_ptx_instructions),
     PASS("ptx-fragments", pass_ptx_fragments),
