@@ -3,10 +3,11 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Room for every shipped kernel; a full table costs compiled code nothing but its reuse. */
-#define MAX_SHIPPED 64
+#define MAX_SHIPPED 256
 
 static struct {
     pthread_mutex_t lock;
@@ -106,6 +107,34 @@ smelt_status shipped_put(const char *entry, const void *package, size_t bytes) {
 
 smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
                            smelt_function **function) {
+    return shipped_variant(NULL, source, entry, math, function);
+}
+
+static smelt_status use_variant(const char *defines, const char *source, const char *entry,
+                                smelt_math_mode math, smelt_function **function) {
+    size_t first = strlen(defines), second = strlen(source);
+    char *text = malloc(first + second + 1);
+    if (!text) return SMELT_ERROR_OUT_OF_MEMORY;
+    memcpy(text, defines, first);
+    memcpy(text + first, source, second + 1);
+    if (collected) collected->add(collected->context, text, entry, math);
+    smelt_status status = find_function(entry, text, entry, math, function);
+    free(text);
+    return status;
+}
+
+static bool has(const char *entry, smelt_function **function) {
+    pthread_mutex_lock(&table.lock);
+    int found = find(entry);
+    if (found >= 0) *function = table.entries[found].function;
+    pthread_mutex_unlock(&table.lock);
+    return found >= 0;
+}
+
+smelt_status shipped_variant(const char *defines, const char *source, const char *entry, smelt_math_mode math,
+                             smelt_function **function) {
+    if (!collected && has(entry, function)) return SMELT_OK;
+    if (defines) return use_variant(defines, source, entry, math, function);
     if (collected) collected->add(collected->context, source, entry, math);
     return find_function(entry, source, entry, math, function);
 }

@@ -15,8 +15,12 @@ smelt_status shipped_function(const char *name, const char *source, smelt_functi
 smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
                            smelt_function **function);
 
+/* The same for the text `defines` followed by `source`. */
+smelt_status shipped_variant(const char *defines, const char *source, const char *entry, smelt_math_mode math,
+                             smelt_function **function);
+
 /* Receives the text, the function's name and the math mode of each entry that the calling thread gets from
- * shipped_entry; NULL: nothing does. */
+ * shipped_entry or shipped_variant; NULL: nothing does. */
 struct shipped_sink {
     void (*add)(void *context, const char *source, const char *entry, smelt_math_mode math);
     void *context;

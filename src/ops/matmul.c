@@ -4,7 +4,6 @@
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "kernels/matmul/matmul.h"
-#include "kernels/matmul/thin.h"
 #include "ops/map.h"
 #include "ops/product.h"
 
@@ -127,161 +126,6 @@ static smelt_status check_algorithm(const struct product *p) {
     return status;
 }
 
-/* One of kernels/matmul, by name. */
-static smelt_status run_algorithm(const struct product *p, const char *name) {
-    const struct call *call = p->call;
-    smelt_array *x = NULL, *y = NULL;
-    smelt_status status = call_contiguous(call, p->x, &x);
-    if (status == SMELT_OK) status = call_contiguous(call, p->y, &y);
-    if (status == SMELT_OK)
-        status = matmul_run(&(struct matmul_desc){.algorithm = name,
-                                                  .a = x,
-                                                  .b = y,
-                                                  .c = p->result,
-                                                  .device = call->device,
-                                                  .stream = call->desc->stream});
-    smelt_array_release(x);
-    smelt_array_release(y);
-    return status;
-}
-
-/* Products with fewer elements leave most of a GPU idle if tiles are as large as those of kernels/matmul,
- * unless the depth makes up for it. */
-#define LEAST_SIDE 32
-#define LEAST_ELEMENTS (512 * 512)
-#define LEAST_MULTIPLY_ADDS (1 << 24)
-
-/* Whether an operand has a matrix for each product, or one for all. */
-static bool has_all_or_one(const struct product *p, const smelt_array *array) {
-    if (array->shape.ndim == 2) return true;
-    if (array->shape.ndim != p->batch + 2) return false;
-    return memcmp(array->shape.size, p->shape.size, (size_t)p->batch * sizeof *p->shape.size) == 0;
-}
-
-/* The fastest of kernels/matmul on a GPU; NULL: the plain kernel. */
-static const char *choose_on_gpu(const struct product *p) {
-    const smelt_array *x = p->x, *y = p->y;
-    int64_t rows = p->shape.size[p->batch], columns = p->shape.size[p->batch + 1], elements = rows * columns;
-    if (x->shape.ndim < 2 || y->shape.ndim < 2 || x->dtype != y->dtype) return NULL;
-    if (!has_all_or_one(p, x) || !has_all_or_one(p, y)) return NULL;
-    if (rows > INT32_MAX || columns > INT32_MAX || p->depth > INT32_MAX) return NULL;
-    for (int i = 0; i < p->batch; i++) elements *= p->shape.size[i];
-    if (rows < LEAST_SIDE || columns < LEAST_SIDE) return NULL;
-    if (elements < LEAST_ELEMENTS && elements < LEAST_MULTIPLY_ADDS / p->depth) return NULL;
-    if (p->dtype == SMELT_FLOAT32) return "best";
-    if (p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return NULL;
-    if (program_has_warpgroups(p->call->device)) return "best";
-    return p->batch ? NULL : "tensor_core";
-}
-
-/* ---- Few rows or columns on a GPU. */
-
-static int64_t rows_of(const struct product *p) {
-    return p->shape.size[p->batch];
-}
-
-static int64_t columns_of(const struct product *p) {
-    return p->shape.size[p->batch + 1];
-}
-
-static int64_t products_of(const struct product *p) {
-    int64_t products = 1;
-    for (int i = 0; i < p->batch; i++) products *= p->shape.size[i];
-    return products;
-}
-
-/* Whether the matrices of all products are equally far apart; *stride is set to that distance. */
-static bool is_even(const struct product *p, const int64_t *strides, int64_t *stride) {
-    int64_t next = 0;
-    bool known = false;
-    *stride = 0;
-    for (int i = p->batch - 1; i >= 0; i--) {
-        if (p->shape.size[i] == 1) continue;
-        if (known && strides[i] != next) return false;
-        if (!known) *stride = strides[i];
-        next = strides[i] * p->shape.size[i];
-        known = true;
-    }
-    return true;
-}
-
-/* Describes a product with few rows as A = x, B = y, and one with few columns as its transpose, A = yᵀ, B =
- * xᵀ. The lines of A and B may still be any distance apart. False: another way must compute it. */
-static bool describe_thin(const struct product *p, struct matmul_thin_desc *thin) {
-    if (p->x->dtype != p->dtype || p->y->dtype != p->dtype || p->depth < 1) return false;
-    if (p->dtype != SMELT_FLOAT32 && p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return false;
-    int64_t m = rows_of(p), n = columns_of(p), x_row = p->x_strides[p->batch],
-            y_column = p->y_strides[p->batch + 1];
-    int64_t x_batch, y_batch, products = products_of(p);
-    if (!is_even(p, p->x_strides, &x_batch) || !is_even(p, p->y_strides, &y_batch)) return false;
-    /* The rows of all products are one matrix if B is the same. */
-    if (y_batch == 0 && products > 1 && x_batch == m * x_row) {
-        m *= products;
-        products = 1;
-        x_batch = 0;
-    }
-    bool x_by_rows = p->x_depth == 1 || p->depth == 1, y_by_columns = p->y_depth == 1 || p->depth == 1;
-    *thin = (struct matmul_thin_desc){.c = p->result, .k = p->depth, .products = products, .c_batch = m * n};
-    thin->device = p->call->device;
-    thin->stream = p->call->desc->stream;
-    if (m < THIN_ROWS && x_by_rows && (y_by_columns || y_column == 1)) {
-        thin->a = p->x, thin->m = m, thin->a_row = x_row, thin->a_batch = x_batch;
-        thin->b = p->y, thin->n = n, thin->b_line = y_by_columns ? y_column : p->y_depth,
-        thin->b_batch = y_batch;
-        thin->b_by_columns = y_by_columns;
-        thin->c_row = n, thin->c_column = 1;
-        return true;
-    }
-    if (n < THIN_ROWS && y_by_columns && (x_by_rows || x_row == 1)) {
-        thin->a = p->y, thin->m = n, thin->a_row = y_column, thin->a_batch = y_batch;
-        thin->b = p->x, thin->n = m, thin->b_line = x_by_rows ? x_row : p->x_depth, thin->b_batch = x_batch;
-        thin->b_by_columns = x_by_rows;
-        thin->c_row = 1, thin->c_column = n;
-        return true;
-    }
-    return false;
-}
-
-/* *array becomes dense: `products` matrices of `lines` lines of `length` elements, which are contiguous. It
- * is the array itself or a copy, in either case a reference of the caller's. *batch and *line become its
- * strides. */
-static smelt_status make_dense(const struct call *call, smelt_array **array, int64_t products, int64_t lines,
-                               int64_t length, int64_t *batch, int64_t *line) {
-    smelt_array *view = NULL;
-    if (*batch == 0) products = 1;
-    int64_t strides[3] = {*batch, *line, 1};
-    smelt_status status = smelt_array_view(
-        *array, (smelt_shape){.ndim = 3, .size = {products, lines, length}}, strides, 0, &view);
-    if (status == SMELT_OK) status = call_contiguous(call, view, array);
-    smelt_array_release(view);
-    *line = length;
-    if (*batch) *batch = lines * length;
-    return status;
-}
-
-/* *done is false, and nothing was computed, if another way should compute it. */
-static smelt_status run_thin(const struct product *p, bool *done) {
-    struct matmul_thin_desc thin;
-    *done = describe_thin(p, &thin);
-    if (!*done) return SMELT_OK;
-    smelt_array *a = thin.a, *b = thin.b;
-    int64_t b_lines = thin.b_by_columns ? thin.n : thin.k, b_length = thin.b_by_columns ? thin.k : thin.n;
-    thin.a = thin.b = NULL;
-    smelt_status status = make_dense(p->call, &a, thin.products, thin.m, thin.k, &thin.a_batch, &thin.a_row);
-    if (status != SMELT_OK) return status;
-    thin.a = a;
-    status = make_dense(p->call, &b, thin.products, b_lines, b_length, &thin.b_batch, &thin.b_line);
-    if (status == SMELT_OK) {
-        thin.b = b;
-        status = matmul_thin_run(&thin);
-    }
-    smelt_array_release(thin.a);
-    smelt_array_release(thin.b);
-    /* Sizes are past its limits. */
-    if (status == SMELT_ERROR_LIMIT) *done = false;
-    return *done ? status : SMELT_OK;
-}
-
 static smelt_status multiply(const struct product *p) {
     const struct call *call = p->call;
     bool host = program_is_host(call->device), done = false;
@@ -295,13 +139,9 @@ static smelt_status multiply(const struct product *p) {
     }
     if (!p->result->size) return SMELT_OK;
     if (!p->depth) return array_fill_on(p->result, call->desc->stream, 0);
-    if (call->desc->algorithm) return run_algorithm(p, call->desc->algorithm);
+    if (call->desc->algorithm) return product_by_algorithm(p, call->desc->algorithm, NULL);
     if (host && product_by_vendor(p)) return SMELT_OK;
-    if (!host) TRY(run_thin(p, &done));
-    if (done) return SMELT_OK;
-    const char *name = host ? NULL : choose_on_gpu(p);
-    if (name) return run_algorithm(p, name);
-    if (host) TRY(product_by_tiles(p, &done));
+    TRY(host ? product_by_tiles(p, &done) : product_on_gpu(p, &done));
     return done ? SMELT_OK : run_plain(p);
 }
 

@@ -1,6 +1,7 @@
 /* Tuning of shipped operations: their candidates, and jobs on random arrays. */
 #include "array/dtype.h"
 #include "base/reserved.h"
+#include "kernels/matmul/forms.h"
 #include "ops/operation.h"
 #include "smelt/tune.h"
 #include "tune/setting.h"
@@ -8,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CANDIDATES 40
+#define MOST_CANDIDATES 50
 
 struct operation_space {
     const char *name, *sizes;
     int size_count;
     /* Sizes of tiles to combine, ended by 0; on CPUs, and on GPUs. */
     int64_t numbers[2][2][8];
+    /* In their place on GPUs, if it is not NULL: sets candidate `index`; false: there are fewer. */
+    bool (*candidate)(const smelt_tune_job *job, int index, int64_t numbers[SETTING_NUMBERS]);
     /* Creates the job's inputs on its device. */
     smelt_status (*create)(const smelt_tune_job *job, smelt_array *inputs[3]);
     smelt_status (*run)(const smelt_tune_job *job, smelt_array *const inputs[3], smelt_array **result);
@@ -46,6 +49,26 @@ static smelt_status multiply(const smelt_tune_job *job, smelt_array *const input
                        result);
 }
 
+/* Each form with K in one part, then with more where the parts are deep enough and not too many. */
+static bool matmul_candidate(const smelt_tune_job *job, int index, int64_t numbers[SETTING_NUMBERS]) {
+    static const int64_t part_counts[] = {1, 2, 3, 4, 6, 8, 16};
+    const int64_t least_depth = 128, most_groups = 1024;
+    int at = 0;
+    struct matmul_form form;
+    for (int p = 0; p < (int)(sizeof part_counts / sizeof *part_counts); p++)
+        for (int i = 0; matmul_form_at(job->dtype, i, &form); i++) {
+            int64_t groups = (job->sizes[0] / form.rows + 1) * (job->sizes[1] / form.columns + 1);
+            form.parts = part_counts[p];
+            if (p && (job->sizes[2] / form.parts < least_depth || groups * form.parts > most_groups))
+                continue;
+            if (at++ != index) continue;
+            memcpy(numbers, (int64_t[]){form.rows, form.columns, form.threads, form.parts},
+                   SETTING_NUMBERS * sizeof *numbers);
+            return true;
+        }
+    return false;
+}
+
 /* ---- Attention. */
 
 static smelt_status create_heads(const smelt_tune_job *job, smelt_array *inputs[3]) {
@@ -69,12 +92,14 @@ static const struct operation_space spaces[] = {
      "rows, columns, depth",
      3,
      {{{32, 64, 128, 256, 512, 1024}, {64, 128, 256, 512, 1024}}},
+     matmul_candidate,
      create_matrices,
      multiply},
     {"attention",
      "batches times heads, rows, keys, size of a head",
      4,
      {{{16, 32, 64, 128}, {16, 32, 64, 128}}, {{16, 32, 64}, {16, 32, 64}}},
+     NULL,
      create_heads,
      attend},
 };
@@ -132,14 +157,9 @@ static void tell(const smelt_tune_progress *progress, void *context) {
     s->job->progress(progress, s->job->context);
 }
 
-/* The operation's own choice first, then all pairs that differ within the job's sizes. */
-static smelt_status list(struct operation_search *s) {
-    bool gpu = strncmp(s->job->device, "cpu", 3) != 0;
+/* All pairs of sizes of tiles that differ within the job's sizes. */
+static void list_tiles(struct operation_search *s, bool gpu) {
     const int64_t(*numbers)[8] = s->space->numbers[gpu];
-    if (!numbers[0][0])
-        return fail(SMELT_ERROR_UNSUPPORTED, "tuning: '%s' has no settings on device '%s'", s->space->name,
-                    s->job->device);
-    s->count = 1;
     for (int i = 0; numbers[0][i]; i++)
         for (int j = 0; numbers[1][j] && s->count < MOST_CANDIDATES; j++) {
             bool rows_repeat = i > 0 && numbers[0][i - 1] >= s->job->sizes[s->space->size_count == 4];
@@ -149,9 +169,19 @@ static smelt_status list(struct operation_search *s) {
             s->numbers[s->count][0] = numbers[0][i];
             s->numbers[s->count++][1] = numbers[1][j];
         }
+}
+
+/* The operation's own choice first. */
+static smelt_status list(struct operation_search *s) {
+    bool gpu = strncmp(s->job->device, "cpu", 3) != 0, listed = gpu && s->space->candidate;
+    s->count = 1;
+    while (listed && s->count < MOST_CANDIDATES &&
+           s->space->candidate(s->job, s->count - 1, s->numbers[s->count]))
+        s->count++;
+    if (!listed) list_tiles(s, gpu);
     for (int i = 0; i < s->count; i++) {
         struct text words = {0};
-        tune_setting_words(s->numbers[i], 2, &words);
+        tune_setting_words(s->numbers[i], listed ? SETTING_NUMBERS : 2, &words);
         if (words.failed) text_free(&words);
         if (!words.data) return fail_out_of_memory(1);
         s->words[i] = words.data;

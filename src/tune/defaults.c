@@ -10,6 +10,9 @@ struct row {
 };
 
 static const struct row rows[] = {
+#define ROW(machine, operation, key, ...) {machine, operation, key, {__VA_ARGS__}},
+#include "tune/defaults.inc"
+#undef ROW
     {NULL, NULL, NULL, {0}},
 };
 

@@ -55,22 +55,34 @@ static bool read_words(const char *words, int64_t numbers[SETTING_NUMBERS]) {
     return false;
 }
 
-/* The kind of machine that defaults are for. */
-static const char *kind_of(const char *device) {
-    if (strncmp(device, "cpu", 3) != 0) return "sm_90";
-    int bits = smelt_device_vector_bits(device);
-    return bits == 512 ? "avx512" : bits == 256 ? "avx2" : "";
+/* The kind of machine that defaults are for: a GPU's compute capability, or a CPU's vectors and the class of
+ * its threads. Empty: there are none. */
+static void name_kind(const char *device, char kind[32]) {
+    const char *description = smelt_device_description(device);
+    int major, minor;
+    *kind = 0;
+    if (strncmp(device, "cpu", 3) == 0) {
+        int bits = smelt_device_vector_bits(device);
+        if (bits >= 256)
+            snprintf(kind, 32, "%s %d", bits == 512 ? "avx512" : "avx2",
+                     1 << class_of(smelt_device_threads(device)));
+        return;
+    }
+    const char *capability = description ? strstr(description, "compute capability ") : NULL;
+    if (capability && sscanf(capability, "compute capability %d.%d", &major, &minor) == 2)
+        snprintf(kind, 32, "sm_%d%d", major, minor);
 }
 
 static bool look_up(const struct tune_job *job, int64_t numbers[SETTING_NUMBERS]) {
-    char machine[HASH_HEX_LENGTH + 1];
+    char machine[HASH_HEX_LENGTH + 1], kind[32];
     struct text key = {0}, words = {0};
     const int64_t *usual;
     tune_setting_key(job, &key);
     bool found = tune_machine(job->device, machine) == SMELT_OK &&
                  store_find(machine, job->operation, text_string(&key), &words) &&
                  read_words(text_string(&words), numbers);
-    usual = found ? NULL : tune_default(kind_of(job->device), job->operation, text_string(&key));
+    name_kind(job->device, kind);
+    usual = found ? NULL : tune_default(kind, job->operation, text_string(&key));
     if (usual) memcpy(numbers, usual, SETTING_NUMBERS * sizeof *numbers);
     text_free(&key);
     text_free(&words);

@@ -1,6 +1,8 @@
 /* Products of matrices on every path against sums in double precision: vectors, tiles, batches, layouts,
  * dtypes. Memory that a result is allocated in holds large numbers before. */
 #include "graph.h"
+#include "kernels/matmul/forms.h"
+#include "tune/setting.h"
 
 #include <float.h>
 #include <malloc.h>
@@ -269,6 +271,67 @@ static void products_that_fill_a_gpu(void **state) {
                  NULL);
         multiply(matrix(dtype, SHAPE(531, 261), CONTIGUOUS), matrix(dtype, SHAPE(261, 512), CONTIGUOUS),
                  NULL);
+        multiply(matrix(dtype, SHAPE(17, 1040), CONTIGUOUS), matrix(dtype, SHAPE(1040, 1000), TRANSPOSED),
+                 NULL);
+        multiply(matrix(dtype, SHAPE(3, 270, 260), CONTIGUOUS),
+                 with_neighbouring_terms(dtype, SHAPE(3, 260, 280)), NULL);
+    }
+}
+
+/* Each form of `best` on a GPU, with K whole and in parts, each operand as it lies and transposed. */
+static void forms_of_a_gpu(void **state) {
+    (void)state;
+    if (!test_device_has_memory()) skip();
+    for (int d = 0; d < 3; d++) {
+        struct matmul_form form;
+        for (int i = 0; matmul_form_at(dtypes[d], i, &form); i++)
+            for (int n = 0; n < 8; n++) {
+                int64_t k = n & 4 ? 521 : 520;
+                smelt_array *x = matrix(dtypes[d], SHAPE(264, k), n & 1 ? TRANSPOSED : CONTIGUOUS),
+                            *y = matrix(dtypes[d], SHAPE(k, 392), n & 2 ? TRANSPOSED : CONTIGUOUS);
+                tune_setting_force((int64_t[]){form.rows, form.columns, form.threads, n % 3 ? 1 : 2});
+                multiply(x, y, NULL);
+                tune_setting_force(NULL);
+            }
+    }
+}
+
+/* The sizes of the parts of K add up; forms that do not exist do not. */
+static void forms_divide_k(void **state) {
+    (void)state;
+    struct matmul_form form = {64, 64, 64, 0};
+    for (int d = 0; d < 2; d++)
+        for (int64_t k = 0; k < 3000; k += 1 + k / 7)
+            for (int64_t parts = 1; parts < 20; parts++) {
+                form.parts = parts;
+                int64_t depth = matmul_form_depth(dtypes[d], k, &form);
+                assert_true(depth % (d ? 64 : 8) == 0 && depth > 0);
+                assert_true(form.parts >= 1 && form.parts <= parts);
+                assert_true(form.parts * depth >= k && (form.parts - 1) * depth < (k ? k : 1));
+            }
+    form.parts = 1;
+    assert_true(matmul_form_exists(SMELT_FLOAT32, &form));
+    assert_false(matmul_form_exists(SMELT_FLOAT16, &form)); /* it has 128 threads */
+    form.parts = 0;
+    assert_false(matmul_form_exists(SMELT_FLOAT32, &form));
+}
+
+/* These took an H200 least time, or at most 6 % more. */
+static void forms_are_chosen_by_sizes(void **state) {
+    (void)state;
+    static const struct {
+        struct matmul_sizes sizes;
+        int64_t rows, columns, parts;
+    } cases[] = {{{512, 512, 512, 1}, 64, 64, 1},
+                 {{4096, 4096, 4096, 1}, 128, 256, 1},
+                 {{128, 4096, 4096, 1}, 128, 128, 4},
+                 {{128, 14336, 4096, 1}, 128, 128, 1},
+                 {{512, 4096, 4096, 1}, 128, 128, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct matmul_form form = matmul_form_choose(SMELT_BFLOAT16, &cases[i].sizes);
+        assert_int_equal(form.rows, cases[i].rows);
+        assert_int_equal(form.columns, cases[i].columns);
+        assert_int_equal(form.parts, cases[i].parts);
     }
 }
 
@@ -305,6 +368,9 @@ int main(void) {
                                        cmocka_unit_test(algorithms),
                                        cmocka_unit_test(large_tiles),
                                        cmocka_unit_test(products_that_fill_a_gpu),
+                                       cmocka_unit_test(forms_of_a_gpu),
+                                       cmocka_unit_test(forms_divide_k),
+                                       cmocka_unit_test(forms_are_chosen_by_sizes),
                                        cmocka_unit_test(algorithms_refuse)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Searches settings of the operations that smelt ships and prints those that are worth shipping, as rows of src/tune/defaults.inc:
+
+    bench/python/tuning_defaults.py --smelt build/bin/smelt --device cuda --kind sm_90 [--only matmul] [--gain 1.05]
+
+A row is printed if the fastest setting was at least --gain times as fast as the operation's own choice, and again in a second search.
+The kind of a machine is its GPU's compute capability (sm_90), or the CPU's vectors and threads, rounded up to a power of two
+(avx512 16). Run it on a machine without other work."""
+import argparse
+import subprocess
+import sys
+
+# Operation, dtypes, sizes.
+JOBS = {"cuda": [("matmul", "float32 bfloat16", "512 1024 2048 4096 16x4096x4096 64x4096x4096 256x4096x4096 1024x4096x1024 "
+                  "64x1024x1024 256x1024x1024 128x16384x4096 512x4096x16384")],
+        "cpu": [("matmul", "float32 bfloat16", "256 512 1024 2048 64x4096x4096 256x1024x4096"),
+                ("attention", "float32", "16x512x512x64 16x1024x1024x64 16x1024x1024x128")]}
+
+
+def search(smelt, device, operation, dtype, sizes):
+    """The key of the setting, its numbers, and how many times as fast it is as the operation's own choice."""
+    command = [smelt, "tune", operation, "--sizes", sizes, "--dtype", dtype, "--device", device, "--again", "--budget", "60"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    times, choice = {}, None
+    for line in done.stdout.splitlines()[1:]:
+        words = line.split()
+        if line.startswith(operation):
+            choice, seconds = words[-3].rstrip(","), float(words[-2])
+        elif words[1] != "skipped":
+            times[words[0]] = float(words[1])
+    own = next(iter(times.values()))  # the operation's own choice is tried first
+    return choice, own / seconds
+
+
+def key_of(dtype, sizes, count):
+    numbers = [int(size) for size in sizes.split("x")]
+    numbers = numbers * count if len(numbers) == 1 else numbers
+    return f"{dtype} " + "x".join(str(1 << (number - 1).bit_length()) for number in numbers)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smelt", default="build/bin/smelt")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--kind", required=True)
+    parser.add_argument("--only")
+    parser.add_argument("--gain", type=float, default=1.05)
+    options = parser.parse_args()
+    for operation, dtypes, all_sizes in JOBS["cpu" if options.device.startswith("cpu") else "cuda"]:
+        if options.only not in (None, operation):
+            continue
+        for dtype in dtypes.split():
+            for sizes in all_sizes.split():
+                choice, gain = search(options.smelt, options.device, operation, dtype, sizes)
+                key = key_of(dtype, sizes, 3)
+                if gain >= options.gain and not choice.startswith("0,"):
+                    again, least = search(options.smelt, options.device, operation, dtype, sizes)
+                    if again == choice and least >= options.gain:
+                        print(f'ROW("{options.kind}", "{operation}", "{key}", {choice.replace(",", ", ")}) /* {min(gain, least):.2f} times as fast */',
+                              flush=True)
+                        continue
+                print(f"{operation} {key}: {choice} is {gain:.2f} times as fast: no row", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
