@@ -112,11 +112,10 @@ smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mod
 
 static smelt_status use_variant(const char *defines, const char *source, const char *entry,
                                 smelt_math_mode math, smelt_function **function) {
-    size_t first = strlen(defines), second = strlen(source);
-    char *text = malloc(first + second + 1);
+    size_t size = strlen(defines) + strlen(source) + 1;
+    char *text = malloc(size);
     if (!text) return SMELT_ERROR_OUT_OF_MEMORY;
-    memcpy(text, defines, first);
-    memcpy(text + first, source, second + 1);
+    snprintf(text, size, "%s%s", defines, source);
     if (collected) collected->add(collected->context, text, entry, math);
     smelt_status status = find_function(entry, text, entry, math, function);
     free(text);

@@ -17,7 +17,4 @@ struct matmul_job {
 /* The product; the job's sizes are at least 1, but for k. Its errors are matmul_run's. */
 smelt_status matmul_best_run(const struct matmul_desc *desc, struct matmul_job *job);
 
-/* How Metal names a dtype: "half". */
-const char *matmul_type(smelt_dtype dtype);
-
 #endif

@@ -25,6 +25,10 @@ static const struct entry float_forms[FORMS] = {
     {64, 64, 32, {0, 0}},    {64, 128, 64, {0, 0}}, {128, 64, 64, {0, 0}},
 };
 
+const char *matmul_type(smelt_dtype dtype) {
+    return dtype == SMELT_FLOAT32 ? "float" : dtype == SMELT_FLOAT16 ? "half" : "bfloat";
+}
+
 static const struct entry *forms_of(smelt_dtype dtype) {
     return dtype == SMELT_FLOAT32 ? float_forms : half_forms;
 }

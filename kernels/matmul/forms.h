@@ -28,4 +28,7 @@ struct matmul_form matmul_form_choose(smelt_dtype dtype, const struct matmul_siz
  * number of parts that have any. */
 int64_t matmul_form_depth(smelt_dtype dtype, int64_t k, struct matmul_form *form);
 
+/* How Metal names one of the three dtypes: "half". */
+const char *matmul_type(smelt_dtype dtype);
+
 #endif

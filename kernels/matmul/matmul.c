@@ -32,10 +32,6 @@ const char *matmul_name(int index) {
     return index >= 0 && index < ALGORITHMS ? algorithms[index].name : NULL;
 }
 
-const char *matmul_type(smelt_dtype dtype) {
-    return dtype == SMELT_FLOAT32 ? "float" : dtype == SMELT_FLOAT16 ? "half" : "bfloat";
-}
-
 static bool is_on_gpu(const struct matmul_desc *desc) {
     return desc->device && strncmp(desc->device, "cpu", 3) != 0;
 }

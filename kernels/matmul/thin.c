@@ -1,5 +1,6 @@
 #include "kernels/matmul/thin.h"
 #include "kernels/kernel_text.h"
+#include "kernels/matmul/forms.h"
 #include "kernels/shipped.h"
 
 #include <stdio.h>
@@ -12,10 +13,6 @@
 
 static int64_t pieces(int64_t size, int64_t of) {
     return (size + of - 1) / of;
-}
-
-static const char *type_name(smelt_dtype dtype) {
-    return dtype == SMELT_FLOAT32 ? "float" : dtype == SMELT_FLOAT16 ? "half" : "bfloat";
 }
 
 /* What the kernels are passed (thin.metal). */
@@ -37,7 +34,7 @@ static smelt_status launch(const struct matmul_thin_desc *desc, const char *name
 static smelt_status add_parts(const struct matmul_thin_desc *desc, const struct arguments *with,
                               smelt_array *partial) {
     char name[32];
-    snprintf(name, sizeof name, "thin_sum_%s", type_name(smelt_array_dtype(desc->a)));
+    snprintf(name, sizeof name, "thin_sum_%s", matmul_type(smelt_array_dtype(desc->a)));
     return launch(desc, name,
                   &(smelt_dispatch_desc){.buffers = {{.array = partial},
                                                      {.array = desc->c},
@@ -52,7 +49,7 @@ static smelt_status multiply(const struct matmul_thin_desc *desc, const struct a
                              const int64_t groups[3], smelt_array *partial) {
     char name[32];
     snprintf(name, sizeof name, "thin_%s_%s_%d", desc->b_by_columns ? "rows" : "columns",
-             type_name(smelt_array_dtype(desc->a)), rows);
+             matmul_type(smelt_array_dtype(desc->a)), rows);
     return launch(desc, name,
                   &(smelt_dispatch_desc){.buffers = {{.array = desc->a},
                                                      {.array = desc->b},

@@ -116,7 +116,8 @@ const char *smelt_tune_operation_name(int index, const char **sizes) {
 struct operation_search {
     const smelt_tune_job *job;
     const struct operation_space *space;
-    smelt_array *inputs[3], *first, *last; /* the first candidate's result, which others must equal */
+    smelt_array *inputs[3], *last;
+    smelt_array *first; /* the first candidate's result, on the host: others must be close to it */
     int64_t numbers[MOST_CANDIDATES][SETTING_NUMBERS];
     char *words[MOST_CANDIDATES];
     int count;
@@ -136,20 +137,22 @@ static bool are_close(smelt_array *a, smelt_array *b) {
     smelt_array *result = NULL;
     smelt_status status = smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_ALL_CLOSE,
                                                           .inputs = {a, b},
-                                                          .numbers = {1e-2, 1e-2}},
+                                                          .numbers = {1e-2, 1e-2},
+                                                          .device = "cpu"},
                                       &result);
-    smelt_array *host = NULL;
-    if (status == SMELT_OK) status = smelt_array_to(result, "cpu", NULL, &host);
-    bool close = status == SMELT_OK && *(const bool *)smelt_array_data(host);
-    smelt_array_release(host);
+    bool close = status == SMELT_OK && *(const bool *)smelt_array_data(result);
     smelt_array_release(result);
     return close;
 }
 
 static bool check(int index, void *context) {
     struct operation_search *s = context;
-    if (index == 0) s->first = smelt_array_retain(s->last);
-    return !s->first || are_close(s->last, s->first);
+    smelt_array *host;
+    if (smelt_array_to(s->last, "cpu", NULL, &host) != SMELT_OK) return false;
+    if (index == 0) s->first = smelt_array_retain(host);
+    bool right = !s->first || are_close(host, s->first);
+    smelt_array_release(host);
+    return right;
 }
 
 static void tell(const smelt_tune_progress *progress, void *context) {

@@ -36,8 +36,6 @@ for source in $(grep -lE '#include "(../device|graph)\.h"' "$(dirname "$0")"/../
     copy "$build/tests/unit_${name#test_}" tests
 done
 
-copy "$build/tests/libfakeopenblas.so" tests # of unit_vendor
-
 # What they need beside the C library, which is every machine's own, and LLVM's.
 for file in "$out"/bin/* "$out"/tests/* "$out"/fuzz/* "$out/lib/libsmelt.so.1"; do
     LD_LIBRARY_PATH="$out/lib" ldd "$file"
