@@ -35,6 +35,7 @@ const struct pass ptx_passes[] = {
     PASS("ptx-atomics", pass_ptx_atomics),
     LLVM_PASSES("function(adce)"),
     PASS("ptx-neighbours", pass_ptx_neighbours),
+    PASS("ptx-bits", pass_ptx_bits),
     PASS("ptx-align", pass_ptx_align),
     PASS("ptx-words", pass_ptx_words),
     PASS("ptx-ahead", pass_ptx_ahead),

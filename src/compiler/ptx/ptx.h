@@ -98,6 +98,7 @@ smelt_status pass_ptx_words(struct unit *unit);
 /* ahead.c — loads under a condition, ahead of their use under the same one, become predicated. */
 smelt_status pass_ptx_ahead(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
+smelt_status pass_ptx_bits(struct unit *unit);
 smelt_status pass_ptx_convert(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
