@@ -73,13 +73,13 @@ static smelt_tune_desc desc_of(struct sleeper *sleeper, int count, const char *k
 
 static void test_the_fastest_is_chosen_and_stored(void **state) {
     (void)state;
-    struct sleeper sleeper = {.milliseconds = (const double[]){4, 1, 2}, .wrong = -1};
+    struct sleeper sleeper = {.milliseconds = (const double[]){16, 1, 8}, .wrong = -1};
     smelt_tune_desc desc = desc_of(&sleeper, 3, "n=3");
     smelt_tune_result result;
     succeed(smelt_tune(&desc, &result));
     assert_int_equal(result.index, 1);
     assert_false(result.stored);
-    assert_true(result.seconds >= 1e-3 && result.seconds < 4e-3);
+    assert_true(result.seconds >= 1e-3 && result.seconds < 8e-3);
     int before = sleeper.runs[0] + sleeper.runs[1] + sleeper.runs[2];
     succeed(smelt_tune(&desc, &result));
     assert_true(result.stored && result.index == 1);
