@@ -92,7 +92,7 @@ struct check_shadow smelt_check_load_8(char *address) {
     struct check_shadow from = shadow_of(address, 8);
     uint64_t shadow;
     memcpy(&shadow, from.shadow, sizeof shadow);
-    return shadow && !(uint32_t)shadow ? shadow_to_load(address, 8) : from;
+    return shadow && !(shadow & UINT32_MAX) ? shadow_to_load(address, 8) : from;
 }
 struct check_shadow smelt_check_store_8(char *address) {
     return shadow_of(address, 8);
