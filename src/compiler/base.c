@@ -44,10 +44,11 @@ static struct base find_base(struct unit *unit, LLVMValueRef address, struct vis
         address = LLVMGetOperand(address, 0);
     }
     if (LLVMIsAPHINode(address)) return base_of_phi(unit, address, visited);
-    bool buffer = intrinsic_of(address) == INTRINSIC_BUFFER_ADDRESS;
-    if (buffer && is_constant_integer(LLVMGetOperand(address, 0), &base.buffer))
-        base.kind = BASE_BUFFER;
-    else if (LLVMIsALoadInst(address) && parameter_offset(unit, LLVMGetOperand(address, 0), &base.buffer))
+    bool passed = intrinsic_of(address) == INTRINSIC_BUFFER_ADDRESS &&
+                  is_constant_integer(LLVMGetOperand(address, 0), &base.buffer);
+    bool loaded =
+        LLVMIsALoadInst(address) && parameter_offset(unit, LLVMGetOperand(address, 0), &base.buffer);
+    if (passed || loaded)
         base.kind = BASE_BUFFER;
     else if (address == LLVMGetParam(unit->entry, 0) ||
              (LLVMIsAGlobalVariable(address) && LLVMIsGlobalConstant(address)))
