@@ -45,7 +45,7 @@ struct launch_buffer {
     char *start;              /* of the memory, or of the bytes */
     size_t offset;            /* where the buffer begins, from `start` on */
     size_t bytes;             /* of the buffer's elements */
-    size_t before;            /* tested code: bytes that strides reach before the first element */
+    size_t before;            /* CPUs, tested code: bytes that strides reach before the first element */
     size_t span;              /* … and all bytes that they reach; 0: `bytes` */
     const smelt_array *array; /* for messages; NULL: bytes */
     bool undefined;           /* checked launches: nobody has given the elements values */
@@ -55,10 +55,12 @@ static inline char *launch_address(const struct launch_buffer *buffer) {
     return buffer->start + buffer->offset;
 }
 
-/* Views of the same memory count as overlapping: a kernel may go beyond a view. */
+/* Views of the same memory count as overlapping: a kernel may access elements beyond a view. */
 static inline bool launch_buffers_overlap(const struct launch_buffer *a, const struct launch_buffer *b) {
-    uintptr_t from = (uintptr_t)launch_address(a), other = (uintptr_t)launch_address(b);
-    return (a->memory && a->memory == b->memory) || (from < other + b->bytes && other < from + a->bytes);
+    uintptr_t from = (uintptr_t)launch_address(a) - a->before;
+    uintptr_t other = (uintptr_t)launch_address(b) - b->before;
+    size_t bytes = a->span ? a->span : a->bytes, other_bytes = b->span ? b->span : b->bytes;
+    return (a->memory && a->memory == b->memory) || (from < other + other_bytes && other < from + bytes);
 }
 
 /* One launch, from the call to the device. The inputs of a code's shape are known before `prepare`: sizes,

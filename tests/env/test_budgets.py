@@ -252,8 +252,8 @@ def test_functions_of_a_large_kernel_are_optimised_once(scratch):
            or "the simd engine refuses this kernel: it is too large for vector code: instructions of a thread" in text, text)
 
 
-def test_products_of_64_bits_count_as_what_they_become(scratch):
-    """AVX2 has none of vectors: each is a dozen instructions, and its higher half one product per lane."""
+def test_products_of_64_bits_count_as_the_instructions_they_become(scratch):
+    """AVX2 cannot multiply them as vectors: each is a dozen instructions, and its upper half one product per lane."""
     steps = "".join(f"  {{ ulong high = mulhi(s, s + {k}); s = s * carry + {k}; carry = high + (s < carry); }}\n" for k in range(200))
     source = ("kernel void limbs(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
               "                  uint i [[thread_position_in_grid]]) {\n  ulong s = i, carry = ulong(in[i]);\n" + steps +
@@ -262,8 +262,8 @@ def test_products_of_64_bits_count_as_what_they_become(scratch):
     expect("the simd engine refuses this kernel: it is too large for vector code: instructions of vector code: " in text, text)
 
 
-def test_refused_code_with_structures_is_written_again(scratch):
-    """The optimised code that the scalar engine lowers is a copy, with a data layout of its own."""
+def test_code_refused_late_keeps_the_layout_of_structures(scratch):
+    """The scalar engine then lowers a copy of the optimised code, with the copy's own data layout."""
     members = range(400)
     source = ("struct S { " + " ".join(f"float x{k};" for k in members) + " };\n"
               "kernel void members(device float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"

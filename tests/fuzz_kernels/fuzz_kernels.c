@@ -115,7 +115,7 @@ static void read_value(struct options *options, const char *name, char *value) {
         set_features(options->without, value, true);
     } else if (strcmp(name, "--only") == 0) {
         memset(options->without, true, sizeof options->without);
-        options->without[FEATURE_LARGE] = false; /* a size: only --without leaves it out */
+        options->without[FEATURE_LARGE] = false; /* a size, not a construct: only --without leaves it out */
         set_features(options->without, value, false);
     } else {
         refuse("unknown option", name);

@@ -1,4 +1,4 @@
-// && of bools in memory, of which a thread of a GPU loads several at once.
+// && of bools in memory. A thread of a GPU loads several of them at once.
 // run: both -b 0=rand:bool:262144:3 -b 1=rand:bool:262144:4 -b 2:out:bool:262144 --bytes 3=int64:0,0,0 --grid 262144 --threadgroup 256
 // expect-prefix buffer 2: 1 0 0 1 1 1 0 1
 #include <metal_stdlib>

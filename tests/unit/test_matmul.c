@@ -278,7 +278,7 @@ static void products_that_fill_a_gpu(void **state) {
     }
 }
 
-/* Each form of `best` on a GPU, with K whole and in parts, each operand as it lies and transposed. */
+/* Each form of `best` on a GPU, with K whole and in parts, each operand contiguous and transposed. */
 static void forms_of_a_gpu(void **state) {
     (void)state;
     if (!test_device_has_memory()) skip();
@@ -296,7 +296,7 @@ static void forms_of_a_gpu(void **state) {
     }
 }
 
-/* The sizes of the parts of K add up; forms that do not exist do not. */
+/* The parts of K cover it, and none is empty. Forms that do not exist are refused. */
 static void forms_divide_k(void **state) {
     (void)state;
     struct matmul_form form = {64, 64, 64, 0};
@@ -311,12 +311,12 @@ static void forms_divide_k(void **state) {
             }
     form.parts = 1;
     assert_true(matmul_form_exists(SMELT_FLOAT32, &form));
-    assert_false(matmul_form_exists(SMELT_FLOAT16, &form)); /* it has 128 threads */
+    assert_false(matmul_form_exists(SMELT_FLOAT16, &form)); /* that form has 128 threads */
     form.parts = 0;
     assert_false(matmul_form_exists(SMELT_FLOAT32, &form));
 }
 
-/* These took an H200 least time, or at most 6 % more. */
+/* The fastest forms on an H200, or nearly so (docs/matmul.md). */
 static void forms_are_chosen_by_sizes(void **state) {
     (void)state;
     static const struct {

@@ -48,7 +48,7 @@ static char *choose_features(const struct compile_request *request) {
     return features;
 }
 
-/* Whether LLVM optimises the machine code. Vector code always is: its size has a budget. */
+/* Whether LLVM optimises the machine code. It always does so for vector code, whose size has a budget. */
 static bool is_optimised(struct unit *unit) {
     bool checks = unit->engine == ENGINE_CHECK;
     uint64_t blocks, most = checks ? MOST_CHECKED_INSTRUCTIONS_OPTIMISED : MOST_INSTRUCTIONS_OPTIMISED;

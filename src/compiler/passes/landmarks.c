@@ -1,8 +1,8 @@
-/* Marks in long rows of loops, for the time of LLVM's optimiser. When it moves a load out of a loop, it looks
- * for the last write to memory before it, on all ways back through the loops before. A kernel that writes
- * only at its end has none, so the time grows with the square of the number of loops: 400 loops took 10
- * seconds, and take one second with a mark before every 16th. To LLVM, a mark is a write to memory that no
- * load reads.
+/* Marks in long rows of loops, which shorten the searches of LLVM's optimiser. To move a load out of a loop,
+ * it looks for the last write to memory before the load, on all paths back through the earlier loops. A
+ * kernel that writes only at its end has no such write, so the time grows with the square of the number of
+ * loops. A mark before every 16th loop ends the search: to LLVM, a mark is a write to memory that no load
+ * reads.
  *
  * Requires: everything inlined. Maintains: what the code does; kernels with few loops are left as they are.
  * landmarks-removed, after the optimiser, deletes the marks. */
@@ -15,7 +15,7 @@
 
 static const char mark[] = "llvm.sideeffect";
 
-/* The block outside of a loop that only leads to its header, or NULL. */
+/* The only block outside of the loop that leads to its header, if it leads nowhere else; or NULL. */
 static LLVMBasicBlockRef preheader(const struct flow *flow, int loop) {
     const struct flow_block *header = &flow->blocks[flow->loops[loop].header];
     int before = -1, others = 0;

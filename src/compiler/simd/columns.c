@@ -5,9 +5,9 @@
  *   for (k = first; k < bound; k++) …    becomes    for (k = first; k < limit; k += ROUNDS) …, ROUNDS times
  *                                                   for (k = limit; k < bound; k++) …
  *
- * This is done to loops of one block whose rounds all threads count alike. Where they store, neighbours.c
- * must see that the rows are not stored to: they lie in other buffers, or the elements that a round stores
- * are those that it loads.
+ * This is done to loops of one block whose rounds all threads count alike. If a loop stores, its loads must
+ * be free to move before the stores of earlier rounds (neighbours.c): they read other buffers, or a round
+ * stores only to the elements that it loads.
  *
  * Requires: the optimised entry. Maintains: what a thread does, in order. */
 #include "compiler/base.h"
@@ -205,8 +205,8 @@ static bool collect(struct row_loop *l) {
     return true;
 }
 
-/* Whether the load may move before the stores of the rounds before it: a guess, as neighbours.c looks again.
- * Memory of the thread itself (space 0) is never stored to by other accesses. */
+/* Whether the load may move before this store of earlier rounds. This only decides whether rounds are written
+ * together: neighbours.c checks each move. Stores to space 0 write the thread's own memory. */
 static bool keeps_from(struct row_loop *l, LLVMValueRef load, LLVMValueRef store) {
     unsigned from = space_of(load), to = space_of(store);
     if (to == 0 || (from == THREADGROUP_SPACE) != (to == THREADGROUP_SPACE)) return true;

@@ -3,8 +3,8 @@
  * lane, and a transposition makes the lanes' vectors the chunks of the values.
  *
  * They are found in each block: addresses that differ by constants. All loads of a group are done where the
- * first is, all stores where the last is, so nothing in between may write to the same kind of memory, or read
- * it in the case of stores. No lane accesses more than it did: lanes that are off load from a constant.
+ * first is, all stores where the last is. So no load of a group may pass a write to its element, and no store
+ * any access to its element. No lane accesses more than it did: lanes that are off load from a constant.
  *
  * Requires: the analysis, matrices found (matrix_find.c). Establishes: value.neighbours. */
 #include "compiler/simd/neighbours.h"
@@ -214,8 +214,8 @@ static bool has_member(const struct neighbours *group, LLVMValueRef i) {
     return false;
 }
 
-/* Whether loads may move before the call, or stores behind it. A test (bounds.c) stays before the accesses
- * that it tests: those at the same spot. What was stored when a test fails is not defined. */
+/* Whether the access may pass the call: loads move before it, stores after it. A test (bounds.c) stays before
+ * the accesses that it tests, which are at the same spot. When a test fails, what was stored is undefined. */
 static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
     if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
     if (!is_load(access)) return true;
@@ -224,8 +224,8 @@ static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
     return !same_spot(&tested, &own);
 }
 
-/* Whether the access touches no member of the group that comes after it (loads move up, to the first of them)
- * or before it (stores move down). */
+/* Whether the access, which is done at `order`, touches no member of the group that passes it. Loads move up,
+ * so those after the access pass it; stores move down, so those before it do. */
 static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access, int order) {
     LLVMValueRef lowest = group->accesses[0];
     bool loads = is_load(lowest);
@@ -241,7 +241,7 @@ static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueR
     return true;
 }
 
-/* … and, if it is a load at which others are done, that touches none of them. */
+/* The same for the access and, if a group of loads is done with it, for each of them. */
 static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access) {
     const struct neighbours *others = is_load(access) ? value_of(s, access)->neighbours : NULL;
     if (!lets_pass(s, group, access, value_of(s, access)->order)) return false;
@@ -252,8 +252,8 @@ static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMVal
 
 #define LONGEST_WAY 2000
 
-/* Nothing between the first and the last sees that they are done together. Groups of loads come first: stores
- * that move down must not pass what moves up. */
+/* Whether nothing between the first and the last is affected if all are done together. Groups of loads must
+ * be found before groups of stores: stores that move down must not pass loads that have moved up. */
 static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRef first, LLVMValueRef last) {
     bool loads = is_load(first);
     int steps = 0;
@@ -438,8 +438,8 @@ static bool has_own_addresses(struct simd *s, LLVMValueRef address) {
     return s->chunk_lanes > 1 && !piece_is(s, address) && shape_of(s, address) < 0;
 }
 
-/* The addresses of the first element in each lane of the chunk; under a mask, that lanes that are off may
- * load from, too. */
+/* The addresses of the first element in each lane of the chunk. With a mask, lanes that are off get the
+ * address of a constant. */
 static void lane_addresses(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef mask,
                            LLVMValueRef *lanes) {
     LLVMValueRef address = address_of(group->place);
@@ -505,7 +505,7 @@ static LLVMValueRef get_lanes(struct simd *s, LLVMValueRef value, int chunk, LLV
     return LLVMBuildBitCast(b, vector, LLVMVectorType(bits, (unsigned)lanes_together(s)), "");
 }
 
-/* The values of all loads. loaded: gets each lane's vector. */
+/* Sets the values of all loads, and each lane's vector in `loaded`. */
 static void load_chunk(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef mask,
                        LLVMValueRef *loaded, LLVMValueRef *values) {
     LLVMBuilderRef b = s->unit->builder;
@@ -532,7 +532,7 @@ static void load_chunk(struct simd *s, const struct neighbours *group, int chunk
     }
 }
 
-/* Under a mask, if the lanes' addresses are a scalar and constants: as without one if all lanes are on. */
+/* Under a mask, if the lanes' addresses are offsets from a scalar: without the mask if all lanes are on. */
 static void load_split(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *values) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef mask = mask_chunk(s, chunk), loaded[GANG_MAX_LANES], all[MOST_NEIGHBOURS],
@@ -620,7 +620,7 @@ static void emit_scatters(struct simd *s, const struct neighbours *group, int ch
     }
 }
 
-/* Under a mask: together if all lanes are on, else one store after another. */
+/* Under a mask: together if all lanes are on, otherwise one scatter per store. */
 static void emit_masked_stores(struct simd *s, const struct neighbours *group, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     struct split split = access_split(s, mask_chunk(s, chunk));

@@ -11,10 +11,10 @@ struct neighbours {
     int count;                              /* a power of two */
     LLVMValueRef place;                     /* the first load, the last store: where all are written */
     int64_t bytes;                          /* from its address to the first element */
-    bool masked;                            /* done together only where lanes may be off */
+    bool masked;                            /* done together only under a mask */
     LLVMValueRef *loaded;                   /* each lane's vector, … */
     LLVMValueRef *columns;                  /* each load's vector, of threads side by side, … */
-    int serial;                             /* in this emission; -1: not for the code behind */
+    int serial;                             /* in this emission; -1: not valid after the loads */
 };
 
 /* neighbours.c — finds them, before anything is written. */

@@ -101,7 +101,7 @@ struct simd {
     LLVMBasicBlockRef start;   /* the gang's first code */
     LLVMBasicBlockRef general; /* written first: where gangs go on that fail a speculation; or NULL */
     bool speculating;
-    bool has_tile;        /* a thread carries so many values around a loop that masks around it cost much */
+    bool has_tile;        /* a loop carries so many values per thread that masks around it are expensive */
     LLVMValueRef context; /* its parameter */
     LLVMValueRef group;   /* struct group_context *, loaded once */
     LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */
@@ -279,11 +279,11 @@ int simd_registers(const struct simd *s);
 /* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block
  * that leads to it, if these are not all. */
 int simd_part_chunks(struct simd *s, int place, int *before);
-/* speculation.c — the shape of a division, or of a guard, in speculating code, or SHAPE_VARYING. */
+/* speculation.c — the shape of a division or guard in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
 int speculation_of_guard(struct simd *s, LLVMValueRef guard);
 bool speculation_pays(struct simd *s); /* after an analysis without it */
-/* The check needs the operands of all lanes. */
+/* Its check needs the operands of all lanes. */
 bool speculation_reads_lanes(struct simd *s, LLVMValueRef i);
 void emit_speculated(struct simd *s, LLVMValueRef i);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
@@ -328,13 +328,13 @@ void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses,
 /* The last lane that is on wins, as if the threads ran one after another. */
 void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                       int align);
-/* Two forms of an access under a mask: the caller writes the one for all lanes, then, in `some`, the one for
- * those that are on. Both end at `after`. */
+/* Branches to one of two forms of an access under a mask. The caller writes the form for all lanes, then, in
+ * `some`, the form for the lanes that are on. It ends both with a branch to `after`. */
 struct split {
     LLVMBasicBlockRef some, after;
 };
 struct split access_split(struct simd *s, LLVMValueRef mask);
-/* Calls rather than branches. */
+/* Accesses under a mask are calls rather than branches. */
 bool access_is_short(struct simd *s);
 /* Code that runs for a loop's last rounds only: short is better than fast. */
 bool access_is_rare(struct simd *s);

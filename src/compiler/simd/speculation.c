@@ -1,15 +1,16 @@
-/* What neighbouring threads mostly share. The code is then written twice. The first version treats it, and
- * all that is computed from it, as uniform, and checks this. A gang that fails a check runs the other version
- * from the start, which makes no such assumption: the check precedes all effects on memory.
+/* Speculation on values that neighbouring threads mostly share. The code is then written twice. The first
+ * version treats such a value, and all that is computed from it, as uniform, and checks this. A gang that
+ * fails a check runs the other version from the start, which makes no such assumption: the check precedes all
+ * effects on memory.
  *
- * Quotients when their number is divided by a size: threads of one pixel, one row, one head.
+ * Quotients of a thread's number and a size: threads of one pixel, one row, one head share them.
  *
  *   q = (base + lane) / d      q = base / d             if base % d + last lane < d
  *   r = (base + lane) % d      r = base % d + lane
  *
- * Guards: comparisons of positions with bounds, after which the kernel ends for some. Only gangs at an edge
- * have lanes on both sides; the others need no masks. This is done for threads that compute a tile, whose
- * masks would take registers and whose accesses are many: others gain little for twice the code. */
+ * Guards: comparisons of positions with bounds, which end the kernel for some threads. Only gangs at an edge
+ * have lanes on both sides; the others need no masks. This is done for threads that compute a tile: they have
+ * many accesses, and masks would take registers. Other threads gain little for twice the code. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ static bool has_effects(LLVMValueRef i) {
         return true;
     if (!LLVMIsACallInst(i)) return false;
     enum intrinsic intrinsic = intrinsic_of(i);
-    if (intrinsic == INTRINSIC_INSIDE) return false; /* it may be asked again */
+    if (intrinsic == INTRINSIC_INSIDE) return false; /* the test may be repeated */
     if (intrinsic == INTRINSIC_NONE) return strncmp(called_name(i), "llvm.", 5) != 0;
     return intrinsic_traits(intrinsic)->purity == ORDERED || intrinsic == INTRINSIC_THREAD_RETURN;
 }
@@ -36,10 +37,10 @@ static bool stands_early(struct simd *s, LLVMValueRef i) {
 
 /* ---- Guards. */
 
-#define MOST_CONDITIONS 4 /* of one guard, one within the other */
+#define MOST_CONDITIONS 4 /* nested in one guard */
 
-/* Comparisons of numbers that are constants apart in the lanes. Other conditions may well differ between
- * neighbours. */
+/* Whether the condition consists of comparisons of integers whose lanes are constants apart. Other conditions
+ * may well differ between neighbours. */
 static bool compares_positions(struct simd *s, LLVMValueRef i, int depth) {
     if (!LLVMIsAInstruction(i)) return true;
     if (LLVMIsAICmpInst(i))
@@ -75,6 +76,7 @@ static bool is_guard(struct simd *s, LLVMValueRef i) {
            compares_positions(s, i, 0);
 }
 
+/* The condition in the lanes of a chunk. Its shape is uniform here, so it has no chunks of its own. */
 static LLVMValueRef condition_of_chunk(struct simd *s, LLVMValueRef i, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef operands[3];

@@ -79,7 +79,7 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
     return false;
 }
 
-/* From this number on, a guard around the loop is worth code of its own (speculation.c). */
+/* A guard around a loop that carries so many values or more gets code of its own (speculation.c). */
 #define GUARDED_VALUES 8
 
 #define TILE_VALUES 24 /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
@@ -320,16 +320,17 @@ static unsigned lane_bits(LLVMValueRef value) {
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
 }
 
-/* About as many machine instructions as a product takes: lane by lane, if its integers have 128 bits; from
- * three products of halves, if they have 64, unless both numbers are known to have at most 32. */
+/* Roughly the number of machine instructions for a product. Products of 128 bits are computed lane by lane,
+ * those of 64 bits from three products of halves. Each register takes one instruction on CPUs with registers
+ * of 512 bits, and for numbers of at most 32 bits, which nuw and nsw together suggest. */
 static uint64_t size_of_product(const struct simd *s, LLVMValueRef product, unsigned bits) {
     if (bits > 64) return 6 * (uint64_t)LLVMGetVectorSize(LLVMTypeOf(product));
     bool narrow = LLVMGetNUW(product) && LLVMGetNSW(product);
     return narrow || s->vector_bits == 512 ? 2 : 14;
 }
 
-/* Integers of 64 bits take two registers, and what becomes of them as many instructions: in products of large
- * numbers that is half of the code. */
+/* Roughly the number of machine instructions. Vectors of 64-bit integers take two registers, so each
+ * operation on them takes two instructions: much of the code in arithmetic on large numbers. */
 static uint64_t size_of(const struct simd *s, LLVMValueRef i) {
     if (s->vector_bits == 128 && converts_half(i)) return 13;
     unsigned bits = lane_bits(i);

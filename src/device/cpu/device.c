@@ -104,15 +104,15 @@ static bool written_overlaps(const struct launch *launch, const struct image *im
     return false;
 }
 
-/* Whether the code is only for launches whose buffers are distinct, and these are not. Quick code serves
- * them, but the best code that follows it may not. */
+/* Whether the code relies on distinct buffers and the launch's overlap. Quick code does not rely on it, but
+ * the best code that replaces it during the launch may. */
 static bool is_unfit(const struct launch *launch, const struct code *code) {
     const struct image *image = code ? &code->head.image : NULL;
     return image && (image->distinct || (image->quick && !launch->overlapping)) &&
            written_overlaps(launch, image);
 }
 
-/* The codes for this launch's buffers. Those for distinct buffers are chosen before the buffers are known. */
+/* The codes for this launch's buffers. `prepare`, which does not know the buffers, assumes distinct ones. */
 static smelt_status find_codes(const struct launch **request, struct launch *joined,
                                struct launch *overlapping, struct launch_codes *codes) {
     const struct launch *asked = *request;
