@@ -45,7 +45,7 @@ struct launch_buffer {
     char *start;              /* of the memory, or of the bytes */
     size_t offset;            /* where the buffer begins, from `start` on */
     size_t bytes;             /* of the buffer's elements */
-    size_t before;            /* CPUs, tested code: bytes that strides reach before the first element */
+    size_t before;            /* bytes that strides reach before the first element */
     size_t span;              /* … and all bytes that they reach; 0: `bytes` */
     const smelt_array *array; /* for messages; NULL: bytes */
     bool undefined;           /* checked launches: nobody has given the elements values */

@@ -3,7 +3,6 @@
 
 void arguments_begin(struct launch_arguments *arguments, const struct device *device) {
     arguments->device = device;
-    arguments->spans = !engine_traits(device->engine)->is_gpu;
     arguments->transfer.count = arguments->transfer.part_count = 0;
 }
 
@@ -12,13 +11,11 @@ void arguments_bytes(struct launch_arguments *arguments, int index, const void *
 }
 
 void arguments_array(struct launch_arguments *arguments, int index, const smelt_array *array, bool written) {
-    arguments->buffers[index] = launch_buffer_of(array);
-    if (arguments->spans) {
-        struct launch_buffer *buffer = &arguments->buffers[index];
-        char *low;
-        buffer->span = array_span(array, &low);
-        buffer->before = (size_t)(array->data - low);
-    }
+    struct launch_buffer *buffer = &arguments->buffers[index];
+    char *low;
+    *buffer = launch_buffer_of(array);
+    buffer->span = array_span(array, &low);
+    buffer->before = (size_t)(array->data - low);
     if (!array_is_at(array, arguments->device)) transfer_add(&arguments->transfer, index, array, written);
 }
 
@@ -26,7 +23,6 @@ smelt_status arguments_run(struct launch *launch, arguments_binder *bind, void *
     struct launch_arguments arguments;
     TRY(launch_prepare(launch));
     arguments_begin(&arguments, launch->device);
-    arguments.spans |= launch->tested;
     TRY(bind(context, launch, &arguments));
     smelt_status status =
         transfer_send(&arguments.transfer, launch->device, launch->stream, arguments.buffers);

@@ -9,7 +9,6 @@
 /* Not initialised as a whole: it is large. */
 struct launch_arguments {
     const struct device *device;
-    bool spans;                                            /* buffers get `before` and `span` */
     struct launch_buffer buffers[SIGNATURE_MAX_ARGUMENTS]; /* by index */
     struct transfer transfer;                              /* arrays that are not in the device's memory */
 };
