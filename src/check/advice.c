@@ -24,8 +24,8 @@ struct sample {
     enum check_space space;
     struct access access; /* of the first time */
     uint32_t bytes;
-    const char *sum;             /* where it added floats at last, */
-    uint64_t adder;              /* and which thread of the grid that was */
+    const char *sum;             /* the address of its last addition of floats */
+    uint64_t adder;              /* the thread of the grid that added */
     uint32_t count[CHECK_LANES]; /* by lane */
     uint64_t offset[TIMES][CHECK_LANES];
 };
@@ -202,7 +202,8 @@ void advice_use(struct check *check, const struct check_argument *argument) {
     if (check->advice) check->advice->used[argument - check->arguments] = true;
 }
 
-/* The exchanges of a loop that adds follow an atomic load by the same thread, which counts as a change. */
+/* Whether the last addition at this site was to the same address, by another thread. race.c misses sums by
+ * exchanges: the atomic load before an exchange counts as a change by the same thread. */
 static bool added_by_other(struct check *check, const char *address, const struct check_site *site) {
     struct sample *sample = sample_of(check, site);
     uint64_t thread = (uint64_t)check->group.number << 32 | check->thread;
@@ -245,8 +246,8 @@ static void unused(struct check *check, const struct check_argument *argument) {
         findings_text(check->findings, "the kernel does not use the argument '%s'", argument->name);
 }
 
-/* An argument whose elements are written from the first one on, but not to the end, by a grid without threads
- * to spare. Outputs that nobody has filled are looked at by undefined.c. */
+/* An argument whose elements are written from the first one on, but not to the end. A grid with more threads
+ * than written elements ends there on purpose. undefined.c looks at outputs that nobody has filled. */
 static void covered(struct check *check, const struct check_argument *argument) {
     const struct region *region = memories_region(check, argument->start);
     uint64_t cells = argument->bytes / 4, first, written = 0;

@@ -63,7 +63,7 @@ static struct check_shadow shadow_of(char *address, uint64_t bytes) {
     return (struct check_shadow){elsewhere->shadow, elsewhere->origins};
 }
 
-/* The origin is that of the first word with an undefined byte: a vector may be undefined in part. */
+/* A vector may be undefined in part: the origin is that of the first word with an undefined byte. */
 static struct check_shadow shadow_to_load(char *address, uint64_t bytes) {
     struct check_shadow from = shadow_of(address, bytes);
     uint32_t *origins = from.origins;
@@ -92,7 +92,8 @@ struct check_shadow smelt_check_load_8(char *address) {
     struct check_shadow from = shadow_of(address, 8);
     uint64_t shadow;
     memcpy(&shadow, from.shadow, sizeof shadow);
-    return shadow && !(shadow & UINT32_MAX) ? shadow_to_load(address, 8) : from;
+    bool only_high_half = shadow && !(shadow & UINT32_MAX);
+    return only_high_half ? shadow_to_load(address, 8) : from;
 }
 struct check_shadow smelt_check_store_8(char *address) {
     return shadow_of(address, 8);

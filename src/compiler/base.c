@@ -1,4 +1,4 @@
-/* What an address is based on, through steps, casts and the phis of loops that advance it. */
+/* Finds the base of an address: follows its steps and casts, and the phis of loops that advance it. */
 #include "compiler/base.h"
 
 static bool parameter_offset(struct unit *unit, LLVMValueRef place, uint64_t *offset) {

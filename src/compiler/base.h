@@ -9,19 +9,20 @@ enum base_kind {
     BASE_BUFFER,   /* the buffer with the number `buffer` */
     BASE_CONSTANT, /* memory that nothing writes */
     BASE_PRIVATE,  /* a variable of the thread */
-    BASE_VISITED   /* that of a phi whose base is being found */
+    BASE_VISITED   /* only within base.c: of a phi whose base is being found */
 };
 
 struct base {
     enum base_kind kind;
-    uint64_t buffer; /* CPUs: its index. PTX: where its address is in the kernel's parameter */
-    LLVMValueRef variable;
+    uint64_t buffer;       /* CPUs: its index. PTX: the offset of its address in the kernel's parameter */
+    LLVMValueRef variable; /* BASE_PRIVATE: its alloca */
 };
 
+/* Never BASE_VISITED. */
 struct base base_of(struct unit *unit, LLVMValueRef address);
 
-/* Whether both are buffers that cannot share memory in launches of the unit's shape: the image says that the
- * code relies on it. */
+/* Whether both are buffers that cannot share memory in launches of the unit's shape. If so, the image records
+ * that the code relies on it. */
 bool base_are_distinct(struct unit *unit, const struct base *a, const struct base *b);
 
 #endif

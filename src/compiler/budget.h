@@ -33,7 +33,7 @@ enum budget {
 
 /* Compiling one instruction of a gang takes 0.1 to 0.2 ms. These are some 5 seconds, too. */
 #define MOST_INSTRUCTIONS_OPTIMISED 30000 /* of scalar code: code generation optimises up to this */
-/* … of a checked run, whose time is mostly the checker's, so that its own code gains little. */
+/* … of a checked run: the checker takes most of its time, so optimising the rest gains little. */
 #define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */

@@ -231,7 +231,8 @@ smelt_status pass_simd_merged(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
-/* … whether a function's loops, and those in them, certainly end after a few thousand rounds. */
+/* … whether each of a function's loops certainly ends within some 30,000 rounds, counted over all rounds of
+ * the loops around it. */
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
 smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */

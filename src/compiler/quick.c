@@ -8,8 +8,8 @@
  *   threads meet in atomic operations whose order shows in the results: lanes of a gang come in another
  *   order than threads that run one after another.
  *
- * Quick code of the engine that checks is its own, whose machine code is not optimised: only on request,
- * since the best code takes little longer to compile (codegen.c). */
+ * The engine that checks has quick code of its own: the same code, but LLVM does not optimise its machine
+ * code (codegen.c). It is generated on request only, since the best code takes little longer to compile. */
 #include "compiler/quick.h"
 #include "compiler/engine.h"
 

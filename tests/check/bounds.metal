@@ -188,7 +188,7 @@ kernel void blocks_of_18_bytes(device const packed_block *a [[buffer(0)]], devic
   o[i] = a[i].scale * a[i].values[3] + float(packed_short2(*(device const packed_short2 *)a[i].values).y);
 }
 
-// ---- In front of products of matrices, which need all lanes of a simdgroup.
+// ---- Before products of matrices, which need all lanes of a simdgroup.
 
 // run: -b 0=ones:float16:32 -b 1:out:float32:128 --grid 64 --threadgroup 64
 kernel void a_lane_before_a_product(device const half *a [[buffer(0)]], device float *o [[buffer(1)]],

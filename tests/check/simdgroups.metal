@@ -157,7 +157,7 @@ kernel void in_half_of_a_vector(device const float *a [[buffer(0)]], device floa
 }
 
 // run: -b 0=ones:float16:12 -b 1:out:float32:12 --grid 12 --threadgroup 12
-kernel void beside_another_half(device const half *a [[buffer(0)]], device float *o [[buffer(1)]],
+kernel void next_to_another_half(device const half *a [[buffer(0)]], device float *o [[buffer(1)]],
                                 uint i [[thread_position_in_grid]]) {
   half total = simd_shuffle_down(a[i], 1), least = a[0]; // SM014
   for (uint j = 0; j < i; j++) {

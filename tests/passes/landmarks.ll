@@ -1,5 +1,5 @@
-; Of many loops in a row, every sixteenth has a mark before it, which ends LLVM's searches for the write that a load sees; nothing
-; of the marks is left after the optimiser.
+; Among many loops in a row, every sixteenth has a mark before it, which ends LLVM's searches for the write that a load sees.
+; landmarks-removed deletes all marks.
 ; run: all landmarks
 ; expect: loop15.preheader:
 ; expect: call void @llvm.sideeffect()

@@ -1,4 +1,5 @@
-; Loads move ahead of stores to other buffers, with what their addresses take; not a load from the buffer that is stored to.
+; Loads move ahead of stores to other buffers, with what their addresses are computed from. A load from the buffer that is
+; stored to stays.
 ; run: ptx ptx-target+ptx-early distinct=1
 ; expect: load float, ptr addrspace(1) %a
 ; expect: load i32, ptr %n.at

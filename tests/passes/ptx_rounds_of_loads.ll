@@ -1,4 +1,5 @@
-; A loop that only loads runs eight rounds at once, then up to four, of which those that do not follow load what the first does.
+; A loop that only loads runs eight rounds at once. The rest runs up to four at once: rounds that do not follow load what the
+; first one loads.
 ; run: ptx ptx-target+ptx-rounds distinct=1
 ; expect: together:
 ; expect: load half

@@ -1,4 +1,4 @@
-; A short loop whose rounds only the run can tell runs four of them at once.
+; A short loop whose number of rounds is known only at run time runs four of them at once.
 ; run: ptx ptx-target+ptx-unroll-rounds
 ; expect: load float, ptr %
 ; expect: load float, ptr %

@@ -1,4 +1,4 @@
-; In a kernel with many loops, each stays one load and one jump back.
+; In a kernel with many loops, each keeps one load per round.
 ; run: ptx ptx-target+ptx-unroll-rounds
 ; expect: br i1 %more0, label %loop0, label %loop1
 ; expect: br i1 %more48, label %loop48, label %end

@@ -1,4 +1,4 @@
-; A loop that stores is left as it is where the buffers may overlap.
+; A loop that stores stays as it is if the buffers may overlap.
 ; run: simd simd-columns cpu=x86-64-v3 distinct=0
 ; expect: loop:
 ; absent: rows:

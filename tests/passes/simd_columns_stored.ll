@@ -1,4 +1,4 @@
-; A loop that stores runs four rounds at once, too, if the rows that it loads lie in another buffer.
+; A loop that stores also runs four rounds at once if it loads its rows from another buffer.
 ; run: simd simd-columns cpu=x86-64-v3 distinct=1
 ; expect: rows:
 ; expect: load float

@@ -1,10 +1,10 @@
 ; Past a GPU's budget, long functions on integers whose loops end stay functions; those that compute with floats do not.
-; The inner loop of @triangle starts from the outer loop's counter, and may end early. That of @passes starts behind the
-; number that it should reach, from the sixth round on. The loops of @cube end after a hundred million rounds.
+; The inner loop of @triangle starts from the outer loop's counter, and may end early. That of @passes starts past
+; its limit from the outer loop's sixth round on. The loops of @square end after a hundred million rounds.
 ; run: ptx ptx-target+simplified
 ; expect: define internal i32 @triangle(i32 %x) #0
 ; expect: define internal i32 @passes(i32 %x) #1
-; expect: define internal i32 @cube(i32 %x) #1
+; expect: define internal i32 @square(i32 %x) #1
 ; expect: define internal i32 @floating(i32 %x) #1
 ; expect: define internal i32 @middle(i32 %x) #0
 ; expect: define internal i32 @top(i32 %x) #0
@@ -143,7 +143,7 @@ outer.end:
 end:
   ret i32 %t
 }
-define internal i32 @cube(i32 %x) #0 {
+define internal i32 @square(i32 %x) #0 {
 entry:
   %begin = call i32 @big(i32 %x)
   br label %outer
@@ -219,7 +219,7 @@ define void @__smelt_entry(ptr %context) {
   %a3 = call i32 @top(i32 %a2)
   %b = call i32 @triangle(i32 %a3)
   %b1 = call i32 @passes(i32 %b)
-  %b2 = call i32 @cube(i32 %b1)
+  %b2 = call i32 @square(i32 %b1)
   %c = call i32 @floating(i32 %b2)
   store i32 %c, ptr %context
   ret void

@@ -305,7 +305,7 @@ static bool adds_floats(LLVMValueRef atomic) {
     return operation == LLVMAtomicRMWBinOpFAdd || operation == LLVMAtomicRMWBinOpFSub;
 }
 
-/* Of a loop that adds by exchanging: the new value is a sum of floats, perhaps as the bits of one. */
+/* Whether the new value is a sum of floats, or its bits: a loop then adds floats by exchanges. */
 static bool exchanges_float_sum(LLVMValueRef exchange) {
     LLVMValueRef value = LLVMGetOperand(exchange, 2);
     if (LLVMIsABitCastInst(value)) value = LLVMGetOperand(value, 0);

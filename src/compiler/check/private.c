@@ -182,7 +182,7 @@ static smelt_status keep_variable(struct unit *unit, LLVMValueRef variable) {
     LLVMTypeRef type = LLVMGetAllocatedType(variable);
     struct extent extent = {unit, LLVMABISizeOfType(unit->layout, type)};
     if (!is_constant_integer(LLVMGetOperand(variable, 0), &count) || count != 1) return SMELT_OK;
-    /* Origins of undefined values belong to words: no two variables share one. */
+    /* The origins of undefined values are kept by word, so no two variables may share one. */
     if (LLVMGetAlignment(variable) < 4) LLVMSetAlignment(variable, 4);
     bool small = count_scalars(type) <= MOST_SEEDS;
     if (small && all_inside(&extent, variable, 0))

@@ -1,10 +1,10 @@
-/* Marks in long rows of loops, which shorten the searches of LLVM's optimiser. To move a load out of a loop,
- * it looks for the last write to memory before the load, on all paths back through the earlier loops. A
- * kernel that writes only at its end has no such write, so the time grows with the square of the number of
- * loops. A mark before every 16th loop ends the search: to LLVM, a mark is a write to memory that no load
- * reads.
+/* Places marks in long rows of loops, so that LLVM's optimiser takes less time. When it moves a load out of a
+ * loop, it searches all paths back through the earlier loops for the last write to memory. A kernel that
+ * writes only at its end has no earlier write, so the time grows with the square of the number of loops. A
+ * mark before every 16th loop ends the searches: to LLVM, it is a write to memory that no load reads.
+ * docs/public-kernels.md has the times of a kernel with 400 loops.
  *
- * Requires: everything inlined. Maintains: what the code does; kernels with few loops are left as they are.
+ * Requires: everything inlined. Maintains: what the code does; kernels with few loops stay as they are.
  * landmarks-removed, after the optimiser, deletes the marks. */
 #include "compiler/flow.h"
 
@@ -15,7 +15,7 @@
 
 static const char mark[] = "llvm.sideeffect";
 
-/* The only block outside of the loop that leads to its header, if it leads nowhere else; or NULL. */
+/* The block outside a loop that leads only to its header, or NULL. */
 static LLVMBasicBlockRef preheader(const struct flow *flow, int loop) {
     const struct flow_block *header = &flow->blocks[flow->loops[loop].header];
     int before = -1, others = 0;
@@ -38,7 +38,7 @@ static void place_marks(struct unit *unit, const struct flow *flow) {
     }
 }
 
-/* Whether the entry has many loops; with `place`, it gets the marks. */
+/* *many: whether the entry has many loops. With `place`, such an entry gets the marks. */
 static smelt_status look_at_loops(struct unit *unit, bool place, bool *many) {
     struct arena arena = {0};
     struct flow flow;

@@ -2,10 +2,10 @@
  * bits is a few functions with loops over limbs: inlined as they are, hundreds of copies of the same loops
  * are unrolled and simplified one by one, in one long function, where each step also takes longer.
  *
- * If that saves much, the size of the kernel with everything inlined is known better than before. If it
- * exceeds the budget of a thread by half, whatever the optimiser does, the SIMD engine refuses the kernel
- * here, and a GPU's thread gets the plain form. In scalar code, and in a GPU's plain form, the functions stay
- * functions, if their loops certainly end: the stop flag is polled in the entry only.
+ * If that saves much, the size of the kernel with everything inlined is known better than before. It has its
+ * own budget. Past it, the SIMD engine refuses the kernel here, and a GPU's thread gets the plain form,
+ * whatever the optimiser would save. In scalar code, and in a GPU's plain form, the functions stay
+ * functions if their loops end soon (unrolled.c), since the stop flag is polled in the entry only.
  *
  * Requires: declare.c, guard.c, leave.c. Maintains: what the code does; kernels with less to save are left as
  * they are. */

@@ -17,19 +17,19 @@
 
 /* ---- Counting rounds. */
 
-/* A loop's variable: it starts at one of `starts` values, which are `apart` from each other, and becomes
- * `step` more in each round. */
+/* A loop's variable. It starts at one of `starts` values: `start`, then each `apart` more than the one
+ * before. It grows by `step` in each round. */
 struct counter {
     LLVMValueRef phi, next;
     uint64_t start, step, starts, apart;
 };
 
-#define MOST_STARTS 1024
+#define MOST_STARTS 1024 /* each of them is counted from */
 
 static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c);
 static uint64_t count_rounds(const struct flow *flow, int loop);
 
-/* The counter of an outer loop, plus a constant: for (j = i + 1; j < 16; j++). */
+/* A start that is the counter of an outer loop plus a constant: for (j = i + 1; j < 16; j++). */
 static bool find_outer_start(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
     struct counter outer;
     uint64_t more = 0;
@@ -70,7 +70,8 @@ static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, 
     return true;
 }
 
-/* The rounds until the comparison of the counter with a constant differs from `stays`, or MOST_ON_REQUEST. */
+/* From the first start: the rounds until the comparison of the counter with a constant differs from `stays`,
+ * MOST_ON_REQUEST at most. */
 static uint64_t count_from(const struct counter *c, LLVMValueRef compare, bool stays) {
     uint64_t rounds = 1, value = c->start, limit = LLVMConstIntGetZExtValue(LLVMGetOperand(compare, 1));
     LLVMTypeRef type = LLVMTypeOf(c->phi);
@@ -266,7 +267,7 @@ bool unrolled_ends(struct unit *unit, LLVMValueRef function) {
     bool ends = flow_find(unit, function, &arena, &flow) == SMELT_OK && !flow.irreducible;
     uint64_t *rounds = ends ? arena_alloc(&arena, ((size_t)flow.loop_count + 1) * sizeof *rounds) : NULL;
     ends = rounds;
-    if (rounds) rounds[0] = 1; /* the function's own; loops follow, outer ones first */
+    if (rounds) rounds[0] = 1; /* of the function's body; those of its loops follow, outer loops first */
     for (int loop = 0; ends && loop < flow.loop_count; loop++) {
         rounds[loop + 1] = rounds[flow.loops[loop].parent + 1] * count_rounds(&flow, loop);
         ends = rounds[loop + 1] < MOST_ON_REQUEST;

@@ -1,7 +1,8 @@
-/* Where only the lowest bits of a vector's bytes count, as those of bools, LLVM loads a vector of bits, for
- * which its code generator has no instruction. It becomes a vector of bytes again.
+/* Loads of vectors of bits become loads of vectors of bytes. LLVM loads bits where only the lowest bit of
+ * each byte is used, as of bools, but its code generator for PTX has no instruction for that.
  *
- * Requires: that LLVM's instcombine does not run again. Establishes: such vectors are not loaded. */
+ * Requires: LLVM's instcombine does not run again. Establishes: no vector of bits is loaded only for
+ * elements at constant indices. */
 #include "compiler/ptx/ptx.h"
 
 static bool only_parts_are_used(LLVMValueRef vector) {

@@ -26,7 +26,8 @@ static int find_way_to_end(const struct divergence *d, int place, int *way, bool
         for (int s = 0; s < block->successor_count; s++) {
             int target = block->successors[s];
             if (seen[target] || ends[target]) continue;
-            /* A block that dominates the target lies on each way to it, so it was seen on this one. */
+            /* If `place` dominates the target, the target's dominator lies on every way from `place` to it,
+             * so this walk has seen it. */
             alone &= seen[d->graph.blocks[target].dominator];
             seen[target] = true;
             way[count++] = target;

@@ -1,19 +1,19 @@
-/* Loads move ahead of the stores before them in a block, if those are to memory apart from theirs: in
- * `for (i = 0; i < 4; i++) out[i] = in[i] * 2`, unrolled, each load would wait for the one before it.
- * Neighbours can become one access then.
+/* Loads move ahead of earlier stores of their block that go to other memory. In
+ * `for (i = 0; i < 4; i++) out[i] = in[i] * 2`, unrolled, each load would otherwise wait for the store before
+ * it. Loads of neighbours can then become one access.
  *
  * NVIDIA's assembler does not know which buffers are apart. It does know that device memory and threadgroup
- * memory are, so that a run begins at a store to device memory.
+ * memory are apart, so a run of instructions that loads pass begins at a store to device memory.
  *
  * Requires: the retargeted module. Maintains: what the code does, and the order of a thread's accesses except
  * for these loads. */
 #include "compiler/ptx/coarse.h"
 #include "compiler/ptx/ptx.h"
 
-#define MOST_LOADS 16 /* of a run: their values take registers until they are used */
-#define MOST_INSTRUCTIONS 512
+#define MOST_LOADS 16         /* of a run: their values take registers until they are used */
+#define MOST_INSTRUCTIONS 512 /* of a run */
 
-/* What follows a store to device memory, that store included. */
+/* A store to device memory and the instructions after it, except for those that have moved before it. */
 struct run {
     struct unit *unit;
     LLVMValueRef behind[MOST_INSTRUCTIONS];
@@ -34,13 +34,13 @@ static bool is_device(LLVMValueRef access) {
     return LLVMGetPointerAddressSpace(LLVMTypeOf(address_of(access))) == PTX_GLOBAL;
 }
 
-/* Of what the launch passed. */
+/* A load of what the launch passed, which nothing stores to. */
 static bool is_invariant_load(const struct run *r, LLVMValueRef value) {
     unsigned kind = LLVMGetMDKindIDInContext(r->unit->context, "invariant.load", 14);
     return LLVMIsALoadInst(value) && LLVMGetMetadata(value, kind);
 }
 
-/* Whether a value is there before the run, or can be computed there. */
+/* Whether a value is computed before the run, or can be. */
 static bool can_move(const struct run *r, LLVMValueRef value, int depth) {
     if (!LLVMIsAInstruction(value) || !is_behind(r, value)) return true;
     if (depth == 0 || !(is_invariant_load(r, value) || coarse_is_pure(r->unit, value))) return false;
@@ -49,7 +49,7 @@ static bool can_move(const struct run *r, LLVMValueRef value, int depth) {
     return true;
 }
 
-/* Before the run, behind what moved there earlier. */
+/* Moves a value, and what it is computed from, before the run, after what moved there earlier. */
 static void move(struct run *r, LLVMValueRef value) {
     int place = 0;
     if (!LLVMIsAInstruction(value) || !is_behind(r, value)) return;
@@ -89,7 +89,8 @@ static int block_loads(struct run *r, LLVMBasicBlockRef block) {
     return moved;
 }
 
-/* Which operands of products can be loaded once more depends on where they are loaded (matrix_load.c). */
+/* Kernels with products of matrices stay as they are: whether an operand can be loaded again depends on where
+ * it is loaded (matrix_load.c). */
 static bool has_matrices(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(i, block) if (intrinsic_of(i) == INTRINSIC_SIMD_MATRIX_PRODUCT) return true;

@@ -80,7 +80,7 @@ static LLVMValueRef build_near_divide(struct unit *unit, LLVMValueRef *x) {
     return fused(unit, inverse, rest, quotient);
 }
 
-/* A step on the quotient makes up for the error of 1 / y. */
+/* One step on the quotient, and none on 1 / y. */
 static LLVMValueRef build_rough_divide(struct unit *unit, LLVMValueRef *x) {
     LLVMValueRef inverse = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &x[1], 1);
     LLVMValueRef quotient = LLVMBuildFMul(unit->builder, x[0], inverse, "");
@@ -176,14 +176,16 @@ static bool is_division(LLVMValueRef instruction, LLVMTypeKind type) {
            LLVMGetTypeKind(LLVMTypeOf(instruction)) == type;
 }
 
-/* … of floats, if approximate functions are allowed. */
+/* … of floats, where approximate functions are allowed. */
 static LLVMValueRef divide_fast(struct unit *unit, LLVMValueRef *operands) {
     return ptx_assembly(unit, "div.full.f32 $0, $1, $2;", "=f,f,f", type_float(unit), operands, 2, false);
 }
 
-/* … of halfs, as floats far from where floats end. Rounded to half, it is the exact quotient rounded: of two
- * numbers of 11 bits, that is at least 2^-23 of it away from the middle of two halfs, or on it. An infinity
- * or zero that the steps would spoil, or an exact quotient, leaves no rest. */
+/* … of halfs, computed in floats, in whose range all finite quotients of halfs lie. Rounded to half, the
+ * result is the exact quotient rounded once: a quotient of two numbers of 11 bits is either midway between
+ * two halfs, or at least 2^-23 of itself away from there. The last step is left out if the rest is zero, as
+ * of an exact quotient, or a NaN, as of an infinity: it could change the sign of a zero, or result in a NaN.
+ */
 static LLVMValueRef divide_halfs(struct unit *unit, LLVMValueRef *operands) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef x = LLVMBuildFPExt(b, operands[0], type_float(unit), ""),
@@ -192,8 +194,9 @@ static LLVMValueRef divide_halfs(struct unit *unit, LLVMValueRef *operands) {
     LLVMValueRef quotient = LLVMBuildFMul(b, x, inverse, "");
     LLVMValueRef rest = fused(unit, LLVMBuildFNeg(b, y, ""), quotient, x);
     LLVMValueRef better = fused(unit, inverse, rest, quotient);
-    LLVMValueRef lacks = LLVMBuildFCmp(b, LLVMRealONE, rest, constant(unit, 0), "");
-    return LLVMBuildFPTrunc(b, LLVMBuildSelect(b, lacks, better, quotient, ""), LLVMTypeOf(operands[0]), "");
+    LLVMValueRef has_rest = LLVMBuildFCmp(b, LLVMRealONE, rest, constant(unit, 0), "");
+    quotient = LLVMBuildSelect(b, has_rest, better, quotient, "");
+    return LLVMBuildFPTrunc(b, quotient, LLVMTypeOf(operands[0]), "");
 }
 
 smelt_status pass_ptx_division(struct unit *unit) {

@@ -52,10 +52,10 @@ smelt_status pass_ptx_simdgroup(struct unit *unit);
 /* apart.c — whether what is loaded at one address cannot be what is stored at the other. */
 bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
 
-/* rounds.c — loops that store run several rounds at once, loads first. */
+/* rounds.c — several rounds of a loop run at once, loads first. */
 smelt_status pass_ptx_rounds(struct unit *unit);
 
-/* early.c — loads move ahead of stores to memory apart from theirs. */
+/* early.c — loads move ahead of earlier stores to other memory. */
 smelt_status pass_ptx_early(struct unit *unit);
 
 /* Metadata of accesses whose alignment has been asked for. */
@@ -67,8 +67,8 @@ smelt_status pass_ptx_coarsen(struct unit *unit);
 /* inside.c — tests of accesses become comparisons, and code that describes an access that fails one. */
 smelt_status pass_ptx_inside(struct unit *unit);
 
-/* together.c — in the code of checked runs, the lanes of a warp end together in front of an instruction that
- * needs all of them. */
+/* together.c — in the code of checked runs, the remaining lanes of a warp end together before an instruction
+ * that needs all of them. */
 smelt_status pass_ptx_together(struct unit *unit);
 
 /* lower.c — the remaining intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
@@ -77,7 +77,7 @@ smelt_status pass_ptx_lower(struct unit *unit);
 
 /* unroll.c — unrolls loops over private arrays, so that the arrays are in registers. */
 smelt_status pass_ptx_unroll(struct unit *unit);
-/* … unroll_rounds.c: short loops run a few rounds at once, in kernels with few loops. */
+/* unroll_rounds.c — short loops run a few rounds at once, in kernels with few loops. */
 smelt_status pass_ptx_unroll_rounds(struct unit *unit);
 
 /* pack.c — pairs of floats rounded to 16 bits in one conversion. */
@@ -97,8 +97,9 @@ smelt_status pass_ptx_align(struct unit *unit);
 smelt_status pass_ptx_words(struct unit *unit);
 /* ahead.c — loads under a condition, ahead of their use under the same one, become predicated. */
 smelt_status pass_ptx_ahead(struct unit *unit);
-/* convert.c — floats become 32-bit integers by the GPU's own instruction. */
+/* bits.c — loads of vectors of bits become loads of vectors of bytes. */
 smelt_status pass_ptx_bits(struct unit *unit);
+/* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);

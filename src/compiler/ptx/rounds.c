@@ -1,13 +1,14 @@
-/* Several rounds of a loop at once, their loads before everything else, so that more loads are in flight.
- * NVIDIA's assembler does not know that what a loop stores to is not loaded from. In a loop that only loads
- * it takes up to four rounds at once, but loads for the first, and for each that is left over, alone.
+/* Runs several rounds of a loop at once, their loads before everything else, so that more loads are in
+ * flight. NVIDIA's assembler runs up to four rounds of a loop at once if the loop only loads, but the loads
+ * of the first round, and of each that is left over, stay alone. If the loop stores, the assembler does not
+ * know that the loads are from other memory.
  *
  * A loop is one block, or a chain of blocks that guards may skip, for rows that may end within a round:
  * `for (i = 0; i < rounds; i++) if (i * threads + t < length) …`.
  *
  * A test before the loop finds whether that many rounds follow and skip nothing. It computes the rounds'
- * conditions as the loop would; if one of them fails, the rest runs round by round, or, of a loop that only
- * loads, up to four rounds at once.
+ * conditions as the loop would. If one of them fails, the remaining rounds run one by one; those of a loop of
+ * one block that only loads run up to four at once.
  *
  * Lanes of a warp may run different numbers of rounds at once. So these loops contain only plain accesses and
  * pure code, nothing that lanes execute together.
@@ -21,10 +22,10 @@
 #define MOST_LOADS 2       /* of a round */
 #define MOST_LOADS_ALONE 8 /* of a round with several guards, which loads first but runs alone */
 
-/* Of loops that only load. */
+/* For loops that only load. */
 #define BYTES_IN_FLIGHT 64 /* of a thread */
-#define LEAST_ROUNDS 4     /* fewer gain nothing over the assembler's own */
-#define MOST_SHORT 48      /* instructions of a round: longer ones are bound by them */
+#define LEAST_ROUNDS 4     /* with fewer, the assembler's own unrolling does as well */
+#define MOST_SHORT 48      /* instructions of a round: more take longer than the loads */
 
 /* ---- Which loops. */
 
@@ -159,7 +160,8 @@ static bool conditions_are_ahead(struct rounds *r) {
     return !needs_load(r, LLVMGetCondition(r->branch), 8);
 }
 
-/* The rounds at once of a loop that only loads; 0: it stays. Rounds that may not follow are computed, too. */
+/* How many rounds of a loop that only loads run at once; 0: it stays. Rounds that may not follow are computed
+ * too, so a round must not divide. */
 static int rounds_of_loads(struct rounds *r) {
     uint64_t bytes = 0;
     int loads = 0;
@@ -177,10 +179,11 @@ static int rounds_of_loads(struct rounds *r) {
     return rounds >= LEAST_ROUNDS ? (int)rounds : 0;
 }
 
+/* … of a loop that stores. 1: a round loads first, but runs alone. */
 static int rounds_with_stores(struct rounds *r) {
     int loads = 0;
     for (int i = 0; i < r->count; i++) loads += LLVMIsALoadInst(r->items[i].value) && r->items[i].ahead;
-    /* The assembler does it itself for guards of one condition if all stores are to threadgroup memory. */
+    /* The assembler does so itself for guards of one condition if all stores are to threadgroup memory. */
     if (r->path.size.joins && r->path.size.conditions == r->path.size.joins && !stores_to_device(r)) return 0;
     /* Neighbours of rounds with one load, behind a guard, may become one access. */
     if (loads == 1 && r->path.size.joins == 1) return ROUNDS_MOST;

@@ -1,4 +1,5 @@
-/* Loops whose rounds run together: what rounds.c finds of one, from which rounds_build.c builds it. */
+/* A loop whose rounds run together: rounds.c finds what describes it here, and rounds_build.c builds its code
+ * from that. */
 #ifndef SMELT_COMPILER_PTX_ROUNDS_H
 #define SMELT_COMPILER_PTX_ROUNDS_H
 
@@ -12,7 +13,7 @@
 struct round_item {
     LLVMValueRef value;
     bool ahead; /* computed from what is known before the round's loads' values are used, or a load */
-    LLVMValueRef copies[ROUNDS_MOST + 1]; /* by round; the last one: what a phi is after all rounds */
+    LLVMValueRef copies[ROUNDS_MOST]; /* by round */
 };
 
 struct rounds {
@@ -23,7 +24,8 @@ struct rounds {
     unsigned stays;      /* the successor of the loop's branch that stays in the loop */
     LLVMValueRef branch;
     bool only_loads; /* the loop does not store */
-    struct round_item items[ROUNDS_MOST_INSTRUCTIONS], saved[ROUNDS_MOST_INSTRUCTIONS];
+    struct round_item items[ROUNDS_MOST_INSTRUCTIONS];
+    struct round_item saved[ROUNDS_MOST_INSTRUCTIONS]; /* … while another block uses `items` */
     int count, phis, rounds;
 };
 
@@ -33,8 +35,8 @@ struct round_item *rounds_item(struct rounds *r, LLVMValueRef value);
 LLVMValueRef rounds_next(struct rounds *r, LLVMValueRef phi);
 LLVMValueRef rounds_address(LLVMValueRef access);
 
-/* rounds_build.c — puts the test and the rounds before the loop. Requires: `before` leads to the loop alone,
- * and only the loop to `after`, whose phis have all values of the loop that are used behind it. */
+/* rounds_build.c — puts the test and the rounds before the loop. Requires: `before` leads only to the loop,
+ * and only the loop leads to `after`, whose phis have all values of the loop that are used behind it. */
 void rounds_build(struct rounds *r);
 
 #endif

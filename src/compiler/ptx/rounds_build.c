@@ -34,7 +34,7 @@ static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value) {
     struct round_item *item = rounds_item(r, value);
     if (!item) return value;
     if (item->copies[round]) return item->copies[round];
-    if (LLVMIsAPHINode(value)) { /* of round 0, the phis of the test are there */
+    if (LLVMIsAPHINode(value)) { /* in round 0, phis of `body` have copies */
         int of = LLVMGetInstructionParent(value) == r->body ? round - 1 : round;
         return item->copies[round] = value_in(r, of, rounds_next(r, value));
     }
@@ -50,7 +50,7 @@ static LLVMBasicBlockRef build_head(struct rounds *r, const char *name) {
     LLVMBasicBlockRef head = new_block(r, name);
     LLVMPositionBuilderAtEnd(r->unit->builder, head);
     for (int i = 0; i < r->count; i++)
-        for (int round = 0; round <= ROUNDS_MOST; round++) r->items[i].copies[round] = NULL;
+        for (int round = 0; round < ROUNDS_MOST; round++) r->items[i].copies[round] = NULL;
     for (int i = 0; i < r->phis; i++)
         r->items[i].copies[0] = LLVMBuildPhi(r->unit->builder, LLVMTypeOf(r->items[i].value), "");
     return head;
@@ -84,16 +84,17 @@ static void build_rounds(struct rounds *r) {
         for (int i = 0; i < r->count; i++) (void)value_in(r, round, r->items[i].value);
 }
 
-/* ---- The rounds that remain of a loop that only loads: up to FEW at once. A round that does not follow
- * loads again what the first one loads, and its values are not used. */
+/* ---- The remaining rounds of a loop that only loads: up to FEW at once. A round that does not follow loads
+ * again what the first one loads, and its values are not used. */
 #define FEW 4
+_Static_assert(FEW < ROUNDS_MOST, "items have a copy for the round after the last");
 
 static void add_to_phi(LLVMValueRef phi, LLVMValueRef value, LLVMBasicBlockRef from) {
     LLVMAddIncoming(phi, &value, &from, 1);
 }
 
-/* The values with which the loop is left after `rounds` rounds at most; `follows[i]`: whether round i runs.
- */
+/* Adds the values with which the loop is left from a block, after at most `rounds` rounds. `follows[i]`:
+ * whether round i runs. */
 static void leave_with(struct rounds *r, LLVMBasicBlockRef from, LLVMValueRef *follows, int rounds) {
     FOR_EACH_INSTRUCTION(phi, r->after) {
         if (!LLVMIsAPHINode(phi)) break;
@@ -104,22 +105,23 @@ static void leave_with(struct rounds *r, LLVMBasicBlockRef from, LLVMValueRef *f
     }
 }
 
+/* Round by round: an address may follow from any load of the round before, which must not be copied without
+ * the choice of its address. */
 static void load_what_follows(struct rounds *r, LLVMValueRef *follows) {
     LLVMBuilderRef b = r->unit->builder;
-    for (int i = 0; i < r->count; i++) {
-        LLVMValueRef load = r->items[i].value;
-        if (!LLVMIsALoadInst(load)) continue;
-        LLVMValueRef first = value_in(r, 0, rounds_address(load));
-        for (int round = 0; round < FEW; round++) {
-            LLVMValueRef place = value_in(r, round, rounds_address(load)), copy = LLVMInstructionClone(load);
+    for (int round = 0; round < FEW; round++)
+        for (int i = 0; i < r->count; i++) {
+            LLVMValueRef load = r->items[i].value;
+            if (!LLVMIsALoadInst(load)) continue;
+            LLVMValueRef first = value_in(r, 0, rounds_address(load)),
+                         place = value_in(r, round, rounds_address(load)), copy = LLVMInstructionClone(load);
             LLVMSetOperand(copy, 0, round ? LLVMBuildSelect(b, follows[round], place, first, "") : place);
             LLVMInsertIntoBuilder(b, copy);
             r->items[i].copies[round] = copy;
         }
-    }
 }
 
-/* The block to which `test` leads where fewer rounds follow than run together. */
+/* Builds the code to which `test` leads if fewer rounds follow than run together. Returns its first block. */
 static LLVMBasicBlockRef build_few(struct rounds *r, LLVMBasicBlockRef test) {
     LLVMBuilderRef b = r->unit->builder;
     LLVMValueRef given[ROUNDS_MOST_INSTRUCTIONS], heads[ROUNDS_MOST_INSTRUCTIONS], follows[FEW + 1] = {NULL};
@@ -142,7 +144,7 @@ static LLVMBasicBlockRef build_few(struct rounds *r, LLVMBasicBlockRef test) {
     return head;
 }
 
-/* The phis of the test and those behind the loop; the builder is at the end of `together`. */
+/* Completes the phis of the test, and those of `after`, by values of `together` that exist already. */
 static void join_together(struct rounds *r, LLVMBasicBlockRef together) {
     for (int i = 0; i < r->phis; i++) {
         LLVMValueRef phi = r->items[i].value, now = r->items[i].copies[0];
@@ -155,7 +157,7 @@ static void join_together(struct rounds *r, LLVMBasicBlockRef together) {
     }
 }
 
-/* The loop as it was begins with the values of `test`; NULL: nothing leads to it, and LLVM removes it. */
+/* The original loop begins with the values of `test`. NULL: nothing leads to it, and LLVM removes it. */
 static void begin_loop(struct rounds *r, LLVMBasicBlockRef test) {
     for (int i = 0; i < r->phis; i++) {
         LLVMValueRef phi = r->items[i].value;

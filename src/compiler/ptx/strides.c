@@ -409,7 +409,8 @@ static smelt_status build(struct search *s) {
 
 /* ---- The pass. */
 
-/* Small enough, and one whose threads meet: others are coarsened. *products: it has some of matrices. */
+/* Whether the kernel is small enough and its threads meet: other kernels are coarsened. If so, *products: it
+ * has products of matrices. */
 static bool is_wanted(struct unit *unit, bool *products) {
     int count = 0;
     bool meets = false;
@@ -433,8 +434,8 @@ smelt_status pass_ptx_strides(struct unit *unit) {
     struct access *accesses = arena_alloc(&arena, MOST_ACCESSES * sizeof *accesses);
     if (status == SMELT_OK && !accesses)
         status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the loads of a loop");
-    /* In kernels with products, only loops count: two versions made attention slower (1.08 times as long on
-     * an H200), whose loads outside loops are few. */
+    /* In kernels with products, only loops count. Attention has few loads outside loops, and two versions of
+     * it took 1.08 times as long on an H200. */
     for (int i = 0; status == SMELT_OK && i < flow.block_count; i++) {
         if (products && flow.blocks[i].loop < 0) continue;
         look_at_loads(&s, flow.blocks[i].block, accesses);

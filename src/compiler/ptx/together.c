@@ -1,8 +1,8 @@
-/* Instructions that a whole warp must execute (`.sync.aligned`), in the code of checked runs.
+/* In the code of checked runs, tests before instructions that a whole warp must execute (`.sync.aligned`).
  *
- * A lane whose access fails a test ends alone (inside.c). The others of its warp would then wait for it at a
- * product of matrices, or compute with what it left. So the warp waits for those of its lanes that are left,
- * and ends if an access of the launch has failed a test. A lane that ends has set `found` before.
+ * A lane whose access fails a test sets `found` and ends alone (inside.c). The other lanes of its warp would
+ * then wait for it at a product of matrices, or compute with what it left. So the remaining lanes wait for
+ * each other here, and end together if an access of the launch has failed a test.
  *
  * Requires: the module in its final form, before code generation. */
 #include "abi/cuda_parameters.h"
@@ -23,13 +23,13 @@ _Static_assert(offsetof(struct cuda_stop, found) == 4, "the assembly reads it th
     "vote.sync.any.pred q, p, 0xffffffff; " \
     "@q exit; }\n"
 
-/* A thread that has ended may not have begun the copies that others wait for in a loop (instructions.c). This
- * stands behind the loop's way out; `q` is the loop's. */
+/* A thread that has ended may not have begun the copies for which others wait in a loop (instructions.c). The
+ * test stands after the loop's exit, and uses the loop's predicate `q`. */
 #define WAIT "mbarrier.try_wait"
 #define WAIT_OVER "@p bra done;\n"
 #define END_WAIT "{ .reg .b32 r; ld.volatile.global.u32 r, [$%u+4]; setp.ne.u32 q, r, 0; @q exit; }\n"
 
-/* NULL if the call is not one of assembly. */
+/* NULL if the instruction is not a call of assembly. */
 static const char *text_of(LLVMValueRef call, size_t *length) {
     LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
     return callee && LLVMIsAInlineAsm(callee) ? LLVMGetInlineAsmAsmString(callee, length) : NULL;
@@ -48,7 +48,7 @@ static LLVMValueRef stop_of(struct unit *unit) {
     return ptx_parameter(unit, type_i64(unit), offsetof(struct cuda_parameters, stop));
 }
 
-/* Of an operand in front of the clobbered registers: constraints without them, and the clobbers. */
+/* Adds the constraints with one more operand, before the clobbers. */
 static void add_constraints(struct text *text, const char *constraints, size_t length) {
     const char *clobbers = memmem(constraints, length, "~{", 2);
     size_t before = clobbers ? (size_t)(clobbers - constraints) : length;
@@ -63,7 +63,7 @@ static unsigned count_results(const char *constraints, size_t length) {
     return count;
 }
 
-/* One piece of assembly: no pass can move the instruction in front of the test. */
+/* Test and instruction are one piece of assembly, so no pass can move the instruction before the test. */
 static smelt_status end_at(struct unit *unit, LLVMValueRef call, LLVMValueRef stop) {
     LLVMValueRef callee = LLVMGetCalledValue(call), arguments[ASSEMBLY_MAX_OPERANDS];
     unsigned count = LLVMGetNumArgOperands(call);
@@ -93,14 +93,14 @@ static smelt_status end_at(struct unit *unit, LLVMValueRef call, LLVMValueRef st
     bool failed = text.failed || constraints.failed;
     text_free(&text);
     text_free(&constraints);
-    return failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a product's code") : SMELT_OK;
+    return failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a test of a warp") : SMELT_OK;
 }
 
 smelt_status pass_ptx_together(struct unit *unit) {
     if (!unit->request->shape.tested) return SMELT_OK;
     LLVMValueRef stop = NULL;
     FOR_EACH_BLOCK(block, unit->entry) {
-        bool whole = false; /* no lane can have ended since the last of them */
+        bool whole = false; /* no lane can have ended since the last test of the block */
         FOR_EACH_INSTRUCTION(call, block) {
             bool waits = contains(call, WAIT);
             if (contains(call, "exit;")) whole = false;

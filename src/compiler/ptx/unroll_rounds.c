@@ -1,6 +1,6 @@
-/* LLVM unrolls short loops whose number of rounds only the run can tell: to four rounds at once, next to a
- * loop for the rest. Kernels with dozens of loops are left as they are: their code would grow to five times
- * its size, and LLVM's code generator took 6 seconds for 400 loops.
+/* LLVM unrolls short loops whose number of rounds is known only at run time: four rounds run at once, and a
+ * second loop runs the rest. Kernels with dozens of loops stay as they are, since their code would grow
+ * several times and take LLVM's code generator too long.
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "compiler/ptx/ptx.h"
