@@ -107,21 +107,11 @@ smelt_status shipped_put(const char *entry, const void *package, size_t bytes) {
 
 smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
                            smelt_function **function) {
-    return shipped_variant(NULL, source, entry, math, function);
+    if (collected) collected->add(collected->context, source, entry, math);
+    return find_function(entry, source, entry, math, function);
 }
 
-static smelt_status use_variant(const char *defines, const char *source, const char *entry,
-                                smelt_math_mode math, smelt_function **function) {
-    size_t size = strlen(defines) + strlen(source) + 1;
-    char *text = malloc(size);
-    if (!text) return SMELT_ERROR_OUT_OF_MEMORY;
-    snprintf(text, size, "%s%s", defines, source);
-    if (collected) collected->add(collected->context, text, entry, math);
-    smelt_status status = find_function(entry, text, entry, math, function);
-    free(text);
-    return status;
-}
-
+/* Whether the table has the entry; then *function is set. */
 static bool has(const char *entry, smelt_function **function) {
     pthread_mutex_lock(&table.lock);
     int found = find(entry);
@@ -133,9 +123,13 @@ static bool has(const char *entry, smelt_function **function) {
 smelt_status shipped_variant(const char *defines, const char *source, const char *entry, smelt_math_mode math,
                              smelt_function **function) {
     if (!collected && has(entry, function)) return SMELT_OK;
-    if (defines) return use_variant(defines, source, entry, math, function);
-    if (collected) collected->add(collected->context, source, entry, math);
-    return find_function(entry, source, entry, math, function);
+    size_t size = strlen(defines) + strlen(source) + 1;
+    char *text = malloc(size);
+    if (!text) return SMELT_ERROR_OUT_OF_MEMORY;
+    snprintf(text, size, "%s%s", defines, source);
+    smelt_status status = shipped_entry(text, entry, math, function);
+    free(text);
+    return status;
 }
 
 void shipped_apply_call(const smelt_call *call, smelt_run_desc *desc) {

@@ -15,7 +15,7 @@ smelt_status shipped_function(const char *name, const char *source, smelt_functi
 smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
                            smelt_function **function);
 
-/* The same for the text `defines` followed by `source`. */
+/* The same for the text of `defines` followed by that of `source`; each variant has an `entry` of its own. */
 smelt_status shipped_variant(const char *defines, const char *source, const char *entry, smelt_math_mode math,
                              smelt_function **function);
 

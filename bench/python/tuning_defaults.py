@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Searches settings of the operations that smelt ships and prints those that are worth shipping, as rows of src/tune/defaults.inc:
+"""Searches for settings of shipped operations and prints those worth shipping, as rows of src/tune/defaults.inc:
 
     bench/python/tuning_defaults.py --smelt build/bin/smelt --device cuda --kind sm_90 [--only matmul] [--gain 1.05]
 
-A row is printed if the fastest setting was at least --gain times as fast as the operation's own choice, and again in a second search.
-The kind of a machine is its GPU's compute capability (sm_90), or the CPU's vectors and threads, rounded up to a power of two
-(avx512 16). Run it on a machine without other work."""
+A row is printed if two searches find the same setting, at least --gain times as fast as the operation's own choice.
+--kind is the GPU's compute capability (sm_90), or the CPU's vectors and its threads, rounded up to a power of two (avx512 16).
+Run it on a machine without other work. Like any `smelt tune`, it stores the results on the machine."""
 import argparse
 import subprocess
 import sys
 
-# Operation, dtypes, sizes.
+# The operation, its dtypes and its sizes.
 JOBS = {"cuda": [("matmul", "float32 bfloat16", "512 1024 2048 4096 16x4096x4096 64x4096x4096 256x4096x4096 1024x4096x1024 "
                   "64x1024x1024 256x1024x1024 128x16384x4096 512x4096x16384")],
         "cpu": [("matmul", "float32 bfloat16", "256 512 1024 2048 64x4096x4096 256x1024x4096"),
@@ -18,7 +18,7 @@ JOBS = {"cuda": [("matmul", "float32 bfloat16", "512 1024 2048 4096 16x4096x4096
 
 
 def search(smelt, device, operation, dtype, sizes):
-    """The key of the setting, its numbers, and how many times as fast it is as the operation's own choice."""
+    """The numbers of the fastest setting, and how many times as fast it is as the operation's own choice."""
     command = [smelt, "tune", operation, "--sizes", sizes, "--dtype", dtype, "--device", device, "--again", "--budget", "60"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
@@ -34,9 +34,9 @@ def search(smelt, device, operation, dtype, sizes):
     return choice, own / seconds
 
 
-def key_of(dtype, sizes, count):
+def key_of(dtype, sizes):
     numbers = [int(size) for size in sizes.split("x")]
-    numbers = numbers * count if len(numbers) == 1 else numbers
+    numbers = numbers * 3 if len(numbers) == 1 else numbers  # rows, columns and depth of a product
     return f"{dtype} " + "x".join(str(1 << (number - 1).bit_length()) for number in numbers)
 
 
@@ -54,7 +54,7 @@ def main():
         for dtype in dtypes.split():
             for sizes in all_sizes.split():
                 choice, gain = search(options.smelt, options.device, operation, dtype, sizes)
-                key = key_of(dtype, sizes, 3)
+                key = key_of(dtype, sizes)
                 if gain >= options.gain and not choice.startswith("0,"):
                     again, least = search(options.smelt, options.device, operation, dtype, sizes)
                     if again == choice and least >= options.gain:

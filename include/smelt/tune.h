@@ -123,11 +123,12 @@ typedef struct smelt_tune_job {
     uint64_t reserved[8];
 } smelt_tune_job;
 
-/* Finds the fastest sizes of tiles for jobs of this dtype whose sizes have the same next power of two; the
- * operation uses them from then on, in this and later processes. `words` (may be NULL) receives the choice,
- * with smelt_free: "64,128"; "0,0" is the operation's own choice, which is always a candidate. Tiles do not
- * change the result of a matmul; they may change the last bit of attention's. Errors: as smelt_tune;
- * UNSUPPORTED for an operation without settings on the device. */
+/* Finds the fastest setting for jobs of this dtype whose sizes have the same next power of two; the operation
+ * uses it from then on, in this and later processes. `words` (may be NULL) receives the choice, to be freed
+ * with smelt_free: the rows and columns of a tile, "64,128"; for matmul on GPUs also the threads of a
+ * threadgroup and the parts of the depth, "64,128,64,4". Zeros are the operation's own choice, which is
+ * always a candidate. Tiles do not change the result of a matmul; parts of the depth, and the tiles of
+ * attention, may change its last bits. Errors: as smelt_tune. */
 SMELT_API smelt_status smelt_tune_operation(const smelt_tune_job *job, char **words,
                                             smelt_tune_result *result);
 

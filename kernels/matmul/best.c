@@ -12,13 +12,14 @@ static bool is_float(const struct matmul_desc *desc) {
     return smelt_array_dtype(desc->a) == SMELT_FLOAT32;
 }
 
-/* ---- Rows for tensor maps. */
+/* ---- Aligned rows for tensor maps. */
 
 #define ROW_ELEMENTS 8                /* of 16 bits: rows begin at multiples of 16 bytes */
 #define LEAST_DEPTH 256               /* shorter sums do not use tensor maps (mpp_warpgroup.h) … */
 #define LEAST_WORTH (512 * 512 * 256) /* … and fewer multiply-adds are not worth two launches more */
 
-/* *matrix: a copy of it, dense matrices of rows of *line elements, with longer rows; the caller's. */
+/* *matrix has dense rows of *line elements. It becomes a copy with longer rows, which the caller releases;
+ * *line and *batch become those of the copy. */
 static smelt_status lengthen_rows(const struct matmul_desc *desc, int64_t *line, int64_t *batch,
                                   smelt_array **matrix) {
     int64_t rows = smelt_array_size(*matrix) / *line;
@@ -55,14 +56,14 @@ static bool needs_rows(const struct matmul_desc *desc, const struct matmul_sizes
 
 /* ---- A form's kernel. */
 
-/* The sides of the part of a tile of floats that a simdgroup computes. */
+/* The rows and columns of a float tile that one simdgroup computes. */
 static void float_parts(const struct matmul_form *form, int sides[2]) {
     int64_t elements = form->rows * form->columns / (form->threads / 32);
     sides[0] = elements >= 2048 ? 64 : 32;
     sides[1] = (int)(elements / sides[0]);
 }
 
-/* best.metal and best_tiles.metal name a form's parameters. */
+/* The parameters of BEST_FORM are those of the templates in best.metal and best_tiles.metal. */
 static smelt_status find_kernel(const struct matmul_desc *desc, const struct matmul_form *form,
                                 smelt_function **function) {
     const char *type = matmul_type(smelt_array_dtype(desc->a)), *flags[] = {"false", "true"};
@@ -112,7 +113,7 @@ static smelt_status run(const struct matmul_desc *desc, const struct matmul_job 
 
 /* ---- K in parts. */
 
-/* C = the sums of `parts` matrices per product. */
+/* C = the sums of `count` matrices per product. */
 static smelt_status add_parts(const struct matmul_desc *desc, const struct matmul_sizes *sizes, int64_t count,
                               smelt_array *parts) {
     int64_t size[2] = {sizes->m * sizes->n, count};

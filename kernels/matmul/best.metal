@@ -1,12 +1,12 @@
 // C = A · B, as fast as it gets: Metal 4's tensor operation has the tile of C and all of K, so the compiler chooses how operands
-// travel and which units multiply them. (Where C has few tiles, several threadgroups share a tile, and each has a part of K.) On a
+// travel and which units multiply them. (Where C has few tiles, several threadgroups share a tile, each with a part of K.) On a
 // CPU that is a blocked product in vector registers, on GPUs of compute capability 9.0 the asynchronous tensor cores, fed by tensor
 // maps. Half and bfloat are multiplied exactly; float by multiply-adds, or as TF32 in math modes relaxed and fast.
 //
 // size: M, N, K and the depth of a part of K. A: M × K, B: K × N, C: M × N per part, all parts of a product before those of the next;
-// best_sum_… adds the parts up. A_DOWN, B_DOWN: the matrix is stored by columns. rows: how many elements a row (column, if it is stored
-// by columns) of A and one of B is behind the one before; batches: the same of whole matrices A and B. Grid: N / BN × M / BM ×
-// (products · parts) threadgroups, rounded up, of 32 threads for each simdgroup.
+// best_sum_… adds the parts. A_DOWN, B_DOWN: the matrix is stored by columns. rows: the elements from one row of A, and of B, to the
+// next (from one column, if it is stored by columns); batches: the same from one matrix to the next. Grid: N / BN × M / BM ×
+// (products · parts) threadgroups, rounded up, of 32 threads per simdgroup.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
@@ -35,7 +35,7 @@ kernel void best(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]
 #define INSTANTIATE(name, T, O, BM, BN, simdgroups, A_DOWN, B_DOWN)                      \
     template [[host_name(name)]] kernel void best<T, O, BM, BN, simdgroups, A_DOWN, B_DOWN>( \
         device const T *, device const T *, device O *, constant int4 &, constant int2 &, constant long2 &, uint3);
-#ifdef BEST_FORM // one form: its parameters
+#ifdef BEST_FORM // the parameters of the only form to compile
 #define INSTANTIATE_FORM(...) INSTANTIATE(__VA_ARGS__)
 INSTANTIATE_FORM(BEST_NAME, BEST_FORM)
 #else

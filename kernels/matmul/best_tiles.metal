@@ -11,10 +11,10 @@
 //   in the other bank. With vectors along k it would change with each k, and half of the multiply-adds would take two cycles.
 //
 // Elements are added in the order of k, as in all steps before. Where C has few tiles, several threadgroups share a tile, and each has
-// a part of K of `depth` elements. They write matrices of their own, which best_sum_float of best.metal adds up.
+// a part of K of `depth` elements. They write matrices of their own, which best_sum_float of best.metal adds.
 //
 // size: M, N, K and depth, which is a multiple of 8. A: M × K, B: K × N, C: M × N per part, all parts of a product before those of the
-// next. A_DOWN, B_DOWN: the matrix is stored by columns. batches: from A and B of a product to those of the next, in elements. Grid:
+// next. A_DOWN, B_DOWN: the matrix is stored by columns. batches: the elements from A, and from B, of one product to the next. Grid:
 // N / BN × M / BM × (products · K / depth) threadgroups, rounded up, of (BM / WM) · (BN / WN) simdgroups.
 #include <metal_stdlib>
 #include <smelt/tensor>
@@ -24,7 +24,7 @@ using namespace smelt;
 constant constexpr int BK = 8;
 
 // The vectors of 4 elements that a thread loads of each tile of `Rows` × `Columns` elements of a matrix; advance() goes to the next
-// tile. `Whole`: no tile reaches over the matrix's edge; otherwise elements outside the matrix are 0.
+// tile. `Whole`: no tile reaches past the matrix's edge; otherwise elements outside the matrix are 0.
 template <int Rows, int Columns, int threads, bool Whole> struct Part {
     static constant constexpr int rows_between = threads / (Columns / 4), count = Rows / rows_between;
     device const float *from;
@@ -137,7 +137,7 @@ kernel void best_tiles(device const float *a [[buffer(0)]], device const float *
 #define INSTANTIATE(name, BM, BN, WM, WN, A_DOWN, B_DOWN)                           \
     template [[host_name(name)]] kernel void best_tiles<BM, BN, WM, WN, A_DOWN, B_DOWN>( \
         device const float *, device const float *, device float *, constant int4 &, constant long2 &, uint3, uint);
-#ifdef BEST_FORM // one form: its parameters
+#ifdef BEST_FORM // the parameters of the only form to compile
 #define INSTANTIATE_FORM(...) INSTANTIATE(__VA_ARGS__)
 INSTANTIATE_FORM(BEST_NAME, BEST_FORM)
 #else

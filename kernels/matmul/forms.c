@@ -1,12 +1,13 @@
 #include "kernels/matmul/forms.h"
 
 #define FORMS 7
+#define MOST_PARTS_GIVEN 64
 
-/* Of best.metal, for 16 bits: what a wave of threadgroups takes, one on each multiprocessor. Fitted to times
+/* The time of best.metal, for 16 bits, per wave of threadgroups, one on each multiprocessor. Fitted to times
  * of bfloat16 products on an H200: 512³, 1024³, 2048³, 1024 × 4096 × 1024, and 64 to 512 rows times 4096². */
 struct cost {
-    double wave;  /* microseconds, without … */
-    double stage; /* … those for STAGE_DEPTH elements of K */
+    double wave;  /* microseconds, without the stages */
+    double stage; /* microseconds per STAGE_DEPTH elements of K */
 };
 
 struct entry {
@@ -19,7 +20,7 @@ static const struct entry half_forms[FORMS] = {
     {128, 128, 128, {3.8, 0.37}}, {64, 256, 128, {5.8, 0.41}}, {128, 256, 256, {10, 0.62}},
     {256, 128, 256, {10, 0.62}},
 };
-/* Of best_tiles.metal. */
+/* Of best_tiles.metal; their times are not estimated. The last entry is empty. */
 static const struct entry float_forms[FORMS] = {
     {128, 128, 128, {0, 0}}, {64, 64, 64, {0, 0}},  {64, 64, 128, {0, 0}},
     {64, 64, 32, {0, 0}},    {64, 128, 64, {0, 0}}, {128, 64, 64, {0, 0}},
@@ -52,7 +53,7 @@ bool matmul_form_exists(smelt_dtype dtype, const struct matmul_form *form) {
     struct matmul_form known;
     for (int i = 0; matmul_form_at(dtype, i, &known); i++)
         if (known.rows == form->rows && known.columns == form->columns && known.threads == form->threads)
-            return form->parts >= 1;
+            return form->parts >= 1 && form->parts <= MOST_PARTS_GIVEN;
     return false;
 }
 
@@ -74,8 +75,8 @@ static int64_t tiles_of(const struct entry *entry, const struct matmul_sizes *si
 
 /* ---- Floats. */
 
-#define FEW_TILES 256    /* large tiles would leave multiprocessors idle */
-#define LEAST_PART 256   /* elements of K */
+#define FEW_TILES 256    /* fewer large tiles would leave multiprocessors idle */
+#define LEAST_PART 256   /* elements of K in a part */
 #define MANY_GROUPS 1024 /* enough to occupy a large GPU */
 
 static struct matmul_form choose_float(const struct matmul_sizes *sizes) {
@@ -90,9 +91,9 @@ static struct matmul_form choose_float(const struct matmul_sizes *sizes) {
 
 #define MULTIPROCESSORS 132 /* of an H200 */
 #define MOST_PARTS 16
-#define LEAST_STAGES 4       /* of a part */
-#define SUM_TIME 2.0         /* microseconds for a launch that adds the parts … */
-#define SUM_BYTE_TIME 1.4e-7 /* … and for each of their bytes */
+#define LEAST_STAGES 4       /* in a part */
+#define SUM_TIME 2.0         /* microseconds for the launch that adds the parts */
+#define SUM_BYTE_TIME 1.4e-7 /* microseconds for each of their bytes */
 
 static double time_of(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
     int64_t waves = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS);

@@ -111,7 +111,7 @@ static smelt_status run(const struct matmul_desc *desc, const struct algorithm *
     return smelt_function_run(function, &dispatch);
 }
 
-/* `best` for floats on a CPU: large tiles where every thread has several. */
+/* `best` for floats on a CPU takes large tiles if every thread gets several. */
 static bool takes_large(const struct matmul_desc *desc, const struct matmul_sizes *sizes) {
     int64_t tiles = pieces(sizes->m, best_large.rows) * pieces(sizes->n, best_large.columns);
     return smelt_array_dtype(desc->a) == SMELT_FLOAT32 &&

@@ -4,14 +4,17 @@
 
 #include "kernels/matmul/forms.h"
 
+/* The largest m, n and k: rounded up to whole tiles, stages and rows, they fit int32. */
+#define MATMUL_MOST_SIZE (INT32_MAX - 256)
+
 struct matmul_desc {
     const char *algorithm; /* a name that matmul_name returns */
     /* (M, K), (K, N) and (M, N), dense, of one dtype: float32, float16, bfloat16. `best` on a GPU also takes
      * many products: c has more dimensions before these, and a and b have the same or none. */
     smelt_array *a, *b, *c;
-    /* For `best` on a GPU: a is (K, M), b is (N, K). */
+    /* For `best` on a GPU: whether a is (K, M), and whether b is (N, K). */
     bool a_transposed, b_transposed;
-    /* For `best` on a GPU; NULL: chosen by the sizes. */
+    /* For `best` on a GPU. NULL: the sizes choose it. */
     const struct matmul_form *form;
     const char *device; /* default "cpu"; the arrays are in its memory */
     smelt_stream *stream;
@@ -22,8 +25,8 @@ struct matmul_desc {
 const char *matmul_name(int index);
 
 /* c = a · b. On GPUs tensor_core multiplies float32 as TF32. INVALID_ARGUMENT, without a message, if the name
- * or the form is unknown or shapes or dtypes do not fit; LIMIT, without a message, for a size of 2^31 or
- * more; else as smelt_function_run. */
+ * or the form is unknown or shapes or dtypes do not fit; LIMIT, without a message, for a size above
+ * MATMUL_MOST_SIZE; else as smelt_function_run. */
 smelt_status matmul_run(const struct matmul_desc *desc);
 
 /* The same in float64 on row-major memory. */

@@ -117,11 +117,12 @@ static smelt_status check_algorithm(const struct product *p) {
             SMELT_ERROR_INVALID_ARGUMENT,
             "matmul: algorithm '%s' has no product of %s and %s; expected both float32, float16 or bfloat16",
             wanted, smelt_dtype_name(p->x->dtype), smelt_dtype_name(p->y->dtype));
-    else if (p->depth > INT32_MAX || p->shape.size[0] > INT32_MAX || p->shape.size[1] > INT32_MAX)
+    else if (p->depth > MATMUL_MOST_SIZE || p->shape.size[0] > MATMUL_MOST_SIZE ||
+             p->shape.size[1] > MATMUL_MOST_SIZE)
         status =
             fail(SMELT_ERROR_LIMIT,
-                 "matmul: algorithm '%s' takes fewer than 2^31 rows and columns; the shapes are %s and %s",
-                 wanted, shape_print(&p->x->shape).text, shape_print(&p->y->shape).text);
+                 "matmul: algorithm '%s' takes at most %d rows and columns; the shapes are %s and %s", wanted,
+                 MATMUL_MOST_SIZE, shape_print(&p->x->shape).text, shape_print(&p->y->shape).text);
     text_free(&names);
     return status;
 }

@@ -22,10 +22,10 @@ struct product {
  * false, and nothing was computed, if the plain kernel should compute it. */
 smelt_status product_by_tiles(const struct product *product, bool *done);
 
-/* product_gpu.c. On a GPU, products with elements and terms. *done is as above. */
+/* product_gpu.c. On a GPU; the result has elements and the depth is at least 1. *done is as above. */
 smelt_status product_on_gpu(const struct product *product, bool *done);
 
-/* By one of kernels/matmul. `form` as in matmul_desc. */
+/* By the kernel of kernels/matmul with this name; `form` as in matmul_desc. */
 struct matmul_form;
 smelt_status product_by_algorithm(const struct product *product, const char *name,
                                   const struct matmul_form *form);

@@ -115,10 +115,10 @@ static smelt_status run_thin(const struct product *p, bool *done) {
     return *done ? status : SMELT_OK;
 }
 
-/* ---- The kernels by name. */
+/* ---- By one of kernels/matmul. */
 
-/* *stored: the matrices as rows that are contiguous: the array itself, or its transpose where `transposed` is
- * not NULL and that one is contiguous, or a copy. */
+/* *stored becomes a contiguous array, a reference of the caller's: the array itself; its transpose, if that
+ * is contiguous and `transposed` is not NULL (*transposed is set to true then); or a copy of the array. */
 static smelt_status store_rows(const struct call *call, smelt_array *array, bool *transposed,
                                smelt_array **stored) {
     smelt_shape shape = array->shape;
@@ -154,15 +154,15 @@ smelt_status product_by_algorithm(const struct product *p, const char *name, con
     return status;
 }
 
-/* ---- Which of them. */
+/* ---- The choice of the kernel. */
 
 /* Products with fewer elements leave most of a GPU idle if tiles are as large as those of kernels/matmul,
  * unless the depth makes up for it. */
 #define LEAST_SIDE 32
 #define LEAST_ELEMENTS (512 * 512)
 #define LEAST_MULTIPLY_ADDS (1 << 24)
-/* With 16 bits, tensor cores are faster than thin.metal's plain cores from here on: for so many rows and
- * columns, and where tensor maps feed them (mpp_warpgroup.h). */
+/* With 16 bits, tensor cores are faster than thin.metal's plain cores from these sizes on: so many rows and
+ * columns, and the depth from which tensor maps feed them (mpp_warpgroup.h). */
 #define LEAST_TENSOR_SIDE 9
 #define LEAST_TENSOR_DEPTH 256
 
@@ -178,7 +178,7 @@ static bool has_all_or_one(const struct product *p, const smelt_array *array) {
     return memcmp(array->shape.size, p->shape.size, (size_t)p->batch * sizeof *p->shape.size) == 0;
 }
 
-/* The algorithm of kernels/matmul; NULL: none takes the product, or not fast. */
+/* The algorithm of kernels/matmul; NULL: none takes the product, or none is fast. */
 static const char *choose(const struct product *p) {
     const smelt_array *x = p->x, *y = p->y;
     int64_t rows = rows_of(p), columns = columns_of(p), elements = rows * columns * products_of(p);
@@ -186,7 +186,7 @@ static const char *choose(const struct product *p) {
     int64_t least = deep ? LEAST_TENSOR_SIDE : LEAST_SIDE;
     if (x->shape.ndim < 2 || y->shape.ndim < 2 || x->dtype != y->dtype) return NULL;
     if (!has_all_or_one(p, x) || !has_all_or_one(p, y)) return NULL;
-    if (rows > INT32_MAX || columns > INT32_MAX || p->depth > INT32_MAX) return NULL;
+    if (rows > MATMUL_MOST_SIZE || columns > MATMUL_MOST_SIZE || p->depth > MATMUL_MOST_SIZE) return NULL;
     if (rows < least || columns < least) return NULL;
     if (elements < LEAST_ELEMENTS && elements < LEAST_MULTIPLY_ADDS / p->depth) return NULL;
     if (p->dtype == SMELT_FLOAT32 || tensor_cores) return "best";
@@ -194,7 +194,7 @@ static const char *choose(const struct product *p) {
     return p->batch ? NULL : "tensor_core";
 }
 
-/* The form that was tuned for a single product; false: there is none. */
+/* The tuned form for a single product; false: there is none, or the operation's own choice was tuned. */
 static bool find_form(const struct product *p, struct matmul_form *form) {
     struct tune_job job = {"matmul", p->call->device, p->dtype, {rows_of(p), columns_of(p), p->depth}, 3};
     int64_t tuned[SETTING_NUMBERS];

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CANDIDATES 50
+#define MOST_CANDIDATES 60
 
 struct operation_space {
     const char *name, *sizes;
     int size_count;
     /* Sizes of tiles to combine, ended by 0; on CPUs, and on GPUs. */
     int64_t numbers[2][2][8];
-    /* In their place on GPUs, if it is not NULL: sets candidate `index`; false: there are fewer. */
+    /* On GPUs, used instead of `numbers` if not NULL: sets candidate `index`; false: there are fewer. */
     bool (*candidate)(const smelt_tune_job *job, int index, int64_t numbers[SETTING_NUMBERS]);
     /* Creates the job's inputs on its device. */
     smelt_status (*create)(const smelt_tune_job *job, smelt_array *inputs[3]);
@@ -49,17 +49,20 @@ static smelt_status multiply(const smelt_tune_job *job, smelt_array *const input
                        result);
 }
 
-/* Each form with K in one part, then with more where the parts are deep enough and not too many. */
+/* Each form with K in one part, then with more parts if these are deep enough and not too many. */
 static bool matmul_candidate(const smelt_tune_job *job, int index, int64_t numbers[SETTING_NUMBERS]) {
     static const int64_t part_counts[] = {1, 2, 3, 4, 6, 8, 16};
-    const int64_t least_depth = 128, most_groups = 1024;
+    const int64_t least_depth = 128;
+    const double most_groups = 1024;
     int at = 0;
     struct matmul_form form;
     for (int p = 0; p < (int)(sizeof part_counts / sizeof *part_counts); p++)
         for (int i = 0; matmul_form_at(job->dtype, i, &form); i++) {
-            int64_t groups = (job->sizes[0] / form.rows + 1) * (job->sizes[1] / form.columns + 1);
+            double groups = ((double)job->sizes[0] / (double)form.rows + 1) *
+                            ((double)job->sizes[1] / (double)form.columns + 1);
             form.parts = part_counts[p];
-            if (p && (job->sizes[2] / form.parts < least_depth || groups * form.parts > most_groups))
+            if (p && (job->sizes[2] / form.parts < least_depth ||
+                      groups * (double)form.parts > most_groups))
                 continue;
             if (at++ != index) continue;
             memcpy(numbers, (int64_t[]){form.rows, form.columns, form.threads, form.parts},
@@ -160,7 +163,7 @@ static void tell(const smelt_tune_progress *progress, void *context) {
     s->job->progress(progress, s->job->context);
 }
 
-/* All pairs of sizes of tiles that differ within the job's sizes. */
+/* Appends all pairs of tile sizes that differ within the job's sizes. */
 static void list_tiles(struct operation_search *s, bool gpu) {
     const int64_t(*numbers)[8] = s->space->numbers[gpu];
     for (int i = 0; numbers[0][i]; i++)
@@ -174,7 +177,7 @@ static void list_tiles(struct operation_search *s, bool gpu) {
         }
 }
 
-/* The operation's own choice first. */
+/* The first candidate, all zeros, is the operation's own choice. */
 static smelt_status list(struct operation_search *s) {
     bool gpu = strncmp(s->job->device, "cpu", 3) != 0, listed = gpu && s->space->candidate;
     s->count = 1;

@@ -55,8 +55,8 @@ static bool read_words(const char *words, int64_t numbers[SETTING_NUMBERS]) {
     return false;
 }
 
-/* The kind of machine that defaults are for: a GPU's compute capability, or a CPU's vectors and the class of
- * its threads. Empty: there are none. */
+/* Sets `kind` to the kind of machine that defaults are for: a GPU's compute capability, or the width of a
+ * CPU's vectors and its threads, rounded up to a power of two. Empty: defaults do not exist for it. */
 static void name_kind(const char *device, char kind[32]) {
     const char *description = smelt_device_description(device);
     int major, minor;

@@ -31,7 +31,7 @@ void tune_setting_key(const struct tune_job *job, struct text *key);
 /* A setting's words, which are stored: "64,128"; and back. False: they are none. */
 void tune_setting_words(const int64_t *numbers, int count, struct text *words);
 
-/* defaults.c: the numbers for a job on a kind of machine ("avx512 16": 512 bits and 9 to 16
+/* defaults.c: the numbers for a job on a kind of machine ("avx512 16": vectors of 512 bits and 9 to 16
  * threads; "sm_90"); NULL: there are none. */
 const int64_t *tune_default(const char *machine, const char *operation, const char *key);
 

@@ -56,8 +56,8 @@ def in_eights(files):
 
 def run_where_changed(name, build, command, files, options, batches=in_eights):
     """Runs a slow tool over the files (path: how it is compiled) that have changed since it found nothing in them: they
-    themselves, or any header or file of options. Two runs at a time, of batches: pairs of arguments and the files that they
-    stand for."""
+    themselves, or any header or file of options. Two runs at a time. `batches` divides the changed files into pairs: the
+    arguments of a run, and the files that these contain."""
     stamps = os.path.join(build, "lint", name)
     os.makedirs(stamps, exist_ok=True)
     common = hashlib.sha256("\0".join(command).encode() + subprocess.run([command[0], "--version"], capture_output=True, check=True).stdout)
@@ -74,7 +74,7 @@ def run_where_changed(name, build, command, files, options, batches=in_eights):
         arguments, files_there = batch
         done = subprocess.run([*command, *arguments], cwd=SOURCES, capture_output=True, text=True, check=False)
         if done.returncode and arguments != files_there:
-            # Alone: what a file says without the others is what counts.
+            # Findings count only if the tool reports them for a file by itself.
             return [result for file in files_there for result in check(([file], [file]))]
         for file in files_there if done.returncode == 0 else []:
             with open(stamp_of(file), "w", encoding="ascii"):
@@ -96,12 +96,12 @@ CC1 = "src/cc1/cc1.cpp"
 
 
 def checks_of(options):
-    """The value of Checks in a file of clang-tidy's options."""
+    """The value of Checks in a file of options for clang-tidy."""
     return re.search("^Checks: '(.*)'$", read(options).decode(), re.MULTILINE)[1]
 
 
 def clang_tidy(build, name="clang_tidy", checks="-clang-analyzer-*", chosen=lambda file: file != CC1):
-    """Files that define nothing twice go into one run, for most of the time is that of the headers (together.py)."""
+    """Runs files together that can be one (together.py), since reading the headers takes most of the time."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = {os.path.relpath(entry["file"], SOURCES): entry["command"] for entry in json.load(file)}
     sources = {file: commands[file] for file in tracked("*.c", "*.cpp") if file in commands and chosen(file)}
@@ -162,8 +162,8 @@ def mypy(build):
     checker = [program(build, "mypy"), "--config-file", "tests/lint/mypy.ini", "--no-error-summary", "--cache-dir",
                os.path.join(build, "lint", "mypy")]
     wrong = False
-    # One cache, so that the libraries that the groups import are analysed once. It serves runs with the same options only:
-    # what tests of the package may do is left out of mypy's words.
+    # The groups share a cache, so that the libraries that they import are analysed once. It only serves runs with the same
+    # options, so the errors that tests of the package may have are removed from mypy's output.
     for files in groups_of_folders([file for file in tracked("*.py") if not file.startswith(TYPED)]):
         os.environ["MYPYPATH"] = ":".join([os.path.join(build, "python"), *sorted({os.path.dirname(file) for file in files})])
         done = subprocess.run([*checker, *files], cwd=SOURCES, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Groups of C files that a tool may read as one file, so that it reads the headers that they share once."""
+"""Groups C files that a tool may read as one file, so that it reads their common headers once."""
 import json
 import os
 import re
@@ -8,7 +8,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
 INCLUDE = re.compile(r"^# *include *([<\"].*?[>\"])", re.MULTILINE)
 MACRO = re.compile(r"^# *define\s+(\w+)", re.MULTILINE)
 ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)\s*")
-# The name that a line in the first column defines, and enumerations.
+# The name in a declaration that begins in the first column, or after a closing brace there.
 DEFINED = re.compile(r"^(?=[A-Za-z_])[^\n]*?\b([A-Za-z_]\w*)\s*(?=[(=\[;{])|^\}[ \t]*(\w+)", re.MULTILINE)
 CONSTANTS = re.compile(r"^(?:typedef )?enum\b[^;{(]*\{.*?\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"(?:\.|->) *([A-Za-z_]\w*)")
@@ -34,13 +34,13 @@ class _File:
 
 
 def _meet(one, other):
-    """Whether both define a name that cannot be renamed, since it is the name of a field, too."""
+    """Whether both define a name that cannot be renamed because a field also has it."""
     return one.defined & other.defined & (one.fields | other.fields)
 
 
 def _options(command):
-    """How the command compiles, without the compiler, the file and the place of the result; and the macro that each file of
-    tests/ml has a value of its own for."""
+    """The options of a command, without the compiler, the input and the output. Second, the option that defines the macro
+    whose value differs for each file of tests/ml."""
     words = shlex.split(command)
     start = next(i for i, word in enumerate(words) if word.startswith("-"))
     ends = [i for i, word in enumerate(words) if word in ("-o", "-c")]
@@ -50,7 +50,7 @@ def _options(command):
 
 
 def groups(sources, commands):
-    """Files of one folder that are compiled alike: lists of pairs, a path and its _File."""
+    """Groups of files of one folder that are compiled with the same options. Each is a list of pairs: a path and its _File."""
     result = []
     alike = {}
     for path in sorted(commands):
@@ -58,7 +58,7 @@ def groups(sources, commands):
         if not path.endswith(".c") or any(header[1:-1].endswith(".c") for header in file.headers):
             result.append([(path, file)])
             continue
-        # Headers of tests define what others define, too.
+        # Headers in tests/unit define names that other files also define, so files of a group include the same ones.
         beside = [header for header in file.headers if path.startswith("tests/unit/") and "/" not in header]
         here = alike.setdefault((os.path.dirname(path), _options(commands[path])[0], *sorted(beside)), [])
         group = next((g for g in here if len(g) < MOST_FILES and not any(_meet(file, other) for _, other in g)), None)
@@ -70,7 +70,7 @@ def groups(sources, commands):
 
 
 def _text(sources, commands, group):
-    """The group as one file: all headers first, then each file with names of its own in place of those that others define."""
+    """The group as one file: all headers, then each file, with the names renamed that other files also define."""
     lines = []
     for path, file in group:
         folder = os.path.join(sources, os.path.dirname(path))
@@ -89,8 +89,8 @@ def _text(sources, commands, group):
 
 
 def write(folder, sources, commands):
-    """Writes into the folder a file for each group, and a compile_commands.json for these and for all files by themselves.
-    Pairs: what a tool should read, and the files in it."""
+    """Writes a file for each group into the folder, and a compile_commands.json for these and for each single file. Returns
+    pairs: the file that a tool should read, and the files in it."""
     os.makedirs(folder, exist_ok=True)
     entries = []
 

@@ -160,6 +160,18 @@ kernel void guarded_elements(device const int *a [[buffer(0)]], device int *o [[
 }
 
 // Nothing is stored before the end: sums in order, the last index, and an element that another one names.
+// A load whose address was loaded in the round before.
+kernel void chased(device const int *a [[buffer(0)]], device const uint *next [[buffer(1)]], device int *o [[buffer(2)]], constant uint &w [[buffer(3)]],
+                   uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    int sum = 1;
+    uint at = 0;
+    for (uint c = t; c < w; c += n) {
+        sum = sum * 3 + a[at];
+        at = next[r * w + c];
+    }
+    o[r * n + t] = sum;
+}
+
 kernel void summed(device const int *a [[buffer(0)]], device const uint *index [[buffer(1)]], device const int *b [[buffer(2)]],
                    device int *o [[buffer(3)]], constant uint &w [[buffer(4)]], uint r [[threadgroup_position_in_grid]],
                    uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {

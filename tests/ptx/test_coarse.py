@@ -65,6 +65,7 @@ for w in part((300, 1, 64, 65, 129, 511, 512, 513, 961)):
     check("summed", (128,), (64,), [Input("int32", 2 * w), Input("uint32", 2 * w, w - 1), Input("int32", w), Output("int32", 384), w],
           PLAIN, loads=r"(ld\.global[^\n]*\n(?:(?!bra|mad)[\s\S])*){8}")
     check("guarded_sums", (128,), (64,), [Input("int32", 2 * w), Output("int32", 128), w], PLAIN)
+    check("chased", (128,), (64,), [Input("int32", w), Input("uint32", 2 * w, w - 1), Output("int32", 128), w], PLAIN)
 for n in part((256, 258, 255)):
     check("fours", (64,), (32,), [Input("int32", n), Input("int32", n), Output("int32", n), n], ANY,
           loads=r"ld\.global\.v4(?:(?!st\.global)[\s\S])*ld\.global\.v4")

@@ -56,7 +56,7 @@ DEPTHS = (1, 40, 64, 80, 96, 128, 256)
 HEADS = [*(("float32", depth) for depth in DEPTHS), ("float16", 96), ("bfloat16", 128), ("float16", 257), ("bfloat16", 64)]
 
 
-# Each compiles two kernels: make check takes the smallest and the largest, one that fills registers and one that does not.
+# Each case compiles two kernels, so make check runs four: the smallest and largest float32, and two in 16 bits, one of odd size.
 @pytest.mark.parametrize("dtype, depth", HEADS if FULL else [("float32", 1), ("float32", 256), ("bfloat16", 128), ("float16", 257)])
 def test_heads_of_every_size(dtype, depth):
     arrays = inputs(dtype, 2, 4, 2, 17, 33, depth)

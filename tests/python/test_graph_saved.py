@@ -12,7 +12,7 @@ import pytest
 import smelt
 from smelt.graph import Graph, InferenceSession, TensorType, ops
 
-QUICK = True  # the best code is left to make check-long
+QUICK = True  # only make check-long runs the best code
 
 
 def saved(tmp_path):

@@ -362,7 +362,7 @@ def test_show(lib):
 
 
 def test_arrays_may_overlap():
-    """Each thread loads what it stored in the round before: the arrays are views of the same memory."""
+    """The arrays are views of the same memory, in which each thread loads what it stored in the round before."""
     doubled = smelt.library("""
         #include <metal_stdlib>
         using namespace metal;
@@ -375,4 +375,4 @@ def test_arrays_may_overlap():
         np.testing.assert_array_equal(apart, np.tile(np.repeat([2, 0], [13, 3]), (64, 1)))
         doubled(rows.reshape(-1)[1:], rows.reshape(-1)[:-1], 13, threads=64, group_size=32)
         np.testing.assert_array_equal(rows, np.tile(np.append(2.0 ** np.arange(14), [1, 1]), (64, 1)))
-        doubled.wait()  # the second time, the best code runs
+        doubled.wait()  # for the best code, which the second round runs

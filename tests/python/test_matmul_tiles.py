@@ -1,5 +1,5 @@
-"""kernels/matmul/best_tiles.metal and best.metal in the forms that smelt itself launches on GPUs only: sizes of tiles, whole and at
-edges, matrices stored by columns, and sums in parts."""
+"""kernels/matmul/best_tiles.metal and best.metal in forms that smelt itself launches on GPUs only: tiles of several sizes, whole and
+at edges, matrices stored by columns, and sums in parts."""
 import pathlib
 
 import ml_dtypes
@@ -21,7 +21,7 @@ def form_of(file, parameters, a_down, b_down):
 
 
 def multiply(kernel, operands, output, tile, threads, depth, down, lines):
-    """Two pairs of matrices, with K in parts; `lines`: whether the kernel takes the lengths of rows."""
+    """The products of two pairs of matrices, per part of K. `lines`: whether the kernel takes the lengths of rows."""
     a, b = operands
     (_, m, k), n = a.shape, b.shape[2]
     parts, (a_down, b_down) = -(-k // depth), down
@@ -44,7 +44,7 @@ def add_up(name, partial, dtype):
 @pytest.mark.parametrize(("parameters", "tile", "threads", "down"), [
     ("128, 128, 64, 64", (128, 128), 128, (False, False)), ("64, 64, 64, 32", (64, 64), 64, (False, True)),
     ("64, 64, 32, 32", (64, 64), 128, (True, False)), ("64, 128, 64, 64", (64, 128), 64, (True, True))])
-def test_floats(parameters, tile, threads, down):
+def test_forms_of_float(parameters, tile, threads, down):
     kernel = form_of("best_tiles.metal", parameters, *down)
     random = np.random.default_rng()
     for (m, n, k), depth in [*((size, 64) for size in SIZES), ((65, 67, 17), 8), ((130, 68, 48), 16)]:
@@ -56,7 +56,7 @@ def test_floats(parameters, tile, threads, down):
 
 @pytest.mark.parametrize(("name", "dtype", "tile", "threads", "down", "tolerance"), [
     ("half", np.float16, (64, 128), 128, (True, False), 2e-3), ("bfloat", ml_dtypes.bfloat16, (128, 64), 128, (False, True), 2e-2)])
-def test_sixteen_bits(name, dtype, tile, threads, down, tolerance):
+def test_forms_of_sixteen_bits(name, dtype, tile, threads, down, tolerance):
     random = np.random.default_rng()
     parameters = f"{{}}, {tile[0]}, {tile[1]}, {threads // 32}"
     whole, part = (form_of("best.metal", f"{name}, " + parameters.format(output), *down) for output in (name, "float"))
