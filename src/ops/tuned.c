@@ -61,8 +61,7 @@ static bool matmul_candidate(const smelt_tune_job *job, int index, int64_t numbe
             double groups = ((double)job->sizes[0] / (double)form.rows + 1) *
                             ((double)job->sizes[1] / (double)form.columns + 1);
             form.parts = part_counts[p];
-            if (p && (job->sizes[2] / form.parts < least_depth ||
-                      groups * (double)form.parts > most_groups))
+            if (p && (job->sizes[2] / form.parts < least_depth || groups * (double)form.parts > most_groups))
                 continue;
             if (at++ != index) continue;
             memcpy(numbers, (int64_t[]){form.rows, form.columns, form.threads, form.parts},

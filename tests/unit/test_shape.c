@@ -125,8 +125,8 @@ static void codes_fit_the_groups(void **state) {
             memcpy(request.grid, c->grid, sizeof c->grid);
             memcpy(request.group_size, c->group_size, sizeof c->group_size);
             struct launch_shapes shapes, wanted = {c->has_full, c->has_edge, c->full, c->edge};
-            if (wanted.has_full) wanted.full.polled = polled;
-            if (wanted.has_edge) wanted.edge.polled = polled;
+            if (wanted.has_full) wanted.full.polled = polled, wanted.full.distinct = true;
+            if (wanted.has_edge) wanted.edge.polled = polled, wanted.edge.distinct = true;
             launch_shapes(&request, c->barrier_hint, &shapes);
             if (shapes.has_full != wanted.has_full || shapes.has_edge != wanted.has_edge ||
                 memcmp(&shapes.full, &wanted.full, sizeof wanted.full) != 0 ||
