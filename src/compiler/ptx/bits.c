@@ -5,14 +5,6 @@
  * elements at constant indices. */
 #include "compiler/ptx/ptx.h"
 
-static bool only_parts_are_used(LLVMValueRef vector) {
-    for (LLVMUseRef use = LLVMGetFirstUse(vector); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        if (!LLVMIsAExtractElementInst(user) || !LLVMIsAConstantInt(LLVMGetOperand(user, 1))) return false;
-    }
-    return true;
-}
-
 static bool is_vector_of_bits(struct unit *unit, LLVMValueRef load) {
     LLVMTypeRef type = LLVMTypeOf(load);
     return LLVMGetTypeKind(type) == LLVMVectorTypeKind &&
@@ -46,7 +38,8 @@ smelt_status pass_ptx_bits(struct unit *unit) {
          function = LLVMGetNextFunction(function))
         FOR_EACH_BLOCK(block, function)
     FOR_EACH_INSTRUCTION(load, block) {
-        if (!LLVMIsALoadInst(load) || !is_vector_of_bits(unit, load) || !only_parts_are_used(load)) continue;
+        if (!LLVMIsALoadInst(load) || !is_vector_of_bits(unit, load) || !ptx_only_parts_are_used(load))
+            continue;
         load_bytes(unit, load);
         any = true;
     }

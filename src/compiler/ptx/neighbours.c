@@ -36,7 +36,7 @@ static bool claim(struct unit *unit, LLVMValueRef access) {
     return bytes > LLVMStoreSizeOfType(unit->layout, accessed_type(access));
 }
 
-static bool only_parts_are_used(LLVMValueRef vector) {
+bool ptx_only_parts_are_used(LLVMValueRef vector) {
     for (LLVMUseRef use = LLVMGetFirstUse(vector); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (!LLVMIsAExtractElementInst(user) || !LLVMIsAConstantInt(LLVMGetOperand(user, 1))) return false;
@@ -51,7 +51,7 @@ static void load_pair(struct unit *unit, LLVMValueRef load) {
     LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || LLVMGetVectorSize(type) != 2 ||
         LLVMGetElementType(type) != byte || LLVMGetAlignment(load) < 2 ||
-        !ptx_known_zeros(unit, LLVMGetOperand(load, 0)) || !only_parts_are_used(load))
+        !ptx_known_zeros(unit, LLVMGetOperand(load, 0)) || !ptx_only_parts_are_used(load))
         return;
     LLVMPositionBuilderBefore(b, load);
     LLVMValueRef word = LLVMBuildLoad2(b, i16, LLVMGetOperand(load, 0), ""), parts[2];
