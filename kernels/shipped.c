@@ -6,18 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for every shipped kernel; a full table costs compiled code nothing but its reuse. */
-#define MAX_SHIPPED 256
-
 static struct {
     pthread_mutex_t lock;
-    int count;
+    int count, capacity;
     struct {
         char name[64];
         smelt_kernel *kernel;
         smelt_function *function;
-    } entries[MAX_SHIPPED];
+    } *entries;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Under the lock: room for one more entry, which is empty. False: there is no memory. */
+static bool reserve(void) {
+    if (table.count == table.capacity) {
+        int capacity = table.capacity ? 2 * table.capacity : 64;
+        void *entries = realloc(table.entries, (size_t)capacity * sizeof *table.entries);
+        if (!entries) return false;
+        table.entries = entries;
+        table.capacity = capacity;
+    }
+    memset(&table.entries[table.count], 0, sizeof *table.entries);
+    return true;
+}
 
 static int find(const char *name) {
     for (int i = 0; i < table.count; i++)
@@ -29,8 +39,8 @@ smelt_status shipped_kernel(const smelt_kernel_desc *desc, smelt_kernel **kernel
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&table.lock);
     int found = find(desc->name);
-    if (found < 0 && table.count == MAX_SHIPPED) {
-        status = SMELT_ERROR_INTERNAL;
+    if (found < 0 && !reserve()) {
+        status = SMELT_ERROR_OUT_OF_MEMORY;
     } else if (found < 0) {
         status = smelt_kernel_create(desc, &table.entries[table.count].kernel);
         if (status == SMELT_OK) {
@@ -60,8 +70,8 @@ static smelt_status find_function(const char *name, const char *source, const ch
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&table.lock);
     int found = find(name);
-    if (found < 0 && table.count == MAX_SHIPPED) {
-        status = SMELT_ERROR_INTERNAL;
+    if (found < 0 && !reserve()) {
+        status = SMELT_ERROR_OUT_OF_MEMORY;
     } else if (found < 0) {
         status = make_function(name, source, entry, math, &table.entries[table.count].function);
         if (status == SMELT_OK) {
@@ -95,7 +105,7 @@ smelt_status shipped_put(const char *entry, const void *package, size_t bytes) {
     }
     if (status != SMELT_OK) return status;
     pthread_mutex_lock(&table.lock);
-    if (find(entry) < 0 && table.count < MAX_SHIPPED) {
+    if (find(entry) < 0 && reserve()) {
         snprintf(table.entries[table.count].name, sizeof table.entries[table.count].name, "%s", entry);
         table.entries[table.count++].function = made;
         made = NULL;

@@ -63,8 +63,8 @@ METAL_FUNC float exp(float x) {
   return scale(1.0f + exp_minus_one(e.r), e.k);
 }
 
-// For each half or bfloat x, the same as exp(x) once it is rounded to that type. The coefficients were searched for, so
-// that this holds (test kernel type_narrow_functions).
+// For each half or bfloat x, the same as exp(x) once it is rounded to that type. The coefficients come from a search
+// for polynomials with this property (test kernel type_narrow_functions).
 METAL_FUNC float exp_for_half(float x) {
   float t = limit(x, -20.0f, 12.0f), z = __builtin_fmaf(t, __SMELT_LOG2E, __SMELT_ROUNDER);
   float r = __builtin_fmaf(z - __SMELT_ROUNDER, -__SMELT_LN2_HIGH, t);

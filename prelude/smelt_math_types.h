@@ -131,10 +131,10 @@ METAL_FUNC metal::vec<T, N> each_with(F f, const metal::vec<T, N> &a, metal::vec
   }                                                                                                          \
   template <class A, class... Z> METAL_FUNC __smelt_float::type<A> name(A x, __smelt_float::none_t<Z>...) {  \
     using R = __smelt_float::type<A>;                                                                        \
-    return __smelt_float::apply<__smelt_float::form_for<R>(F, H, B), R>((R)x);                            \
+    return __smelt_float::apply<__smelt_float::form_for<R>(F, H, B), R>((R)x);                               \
   }                                                                                                          \
   template <class T, int N> METAL_FUNC __smelt_rank __smelt_float::type<vec<T, N>> name(const vec<T, N> &x) { \
-    return __smelt_float::apply<__smelt_float::form_for<T>(F, H, B)>(x);                                  \
+    return __smelt_float::apply<__smelt_float::form_for<T>(F, H, B)>(x);                                     \
   }
 #define __SMELT_MATH_2(name, F, type)                                                                        \
   METAL_FUNC float name(float x, float y) { return F(x, y); }                                                \

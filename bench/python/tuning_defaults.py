@@ -23,15 +23,17 @@ def search(smelt, device, operation, dtype, sizes):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr}")
-    times, choice = {}, None
+    tried, chosen = {}, None
     for line in done.stdout.splitlines()[1:]:
         words = line.split()
         if line.startswith(operation):
-            choice, seconds = words[-3].rstrip(","), float(words[-2])
-        elif words[1] != "skipped":
-            times[words[0]] = float(words[1])
-    own = next(iter(times.values()))  # the operation's own choice is tried first
-    return choice, own / seconds
+            chosen = words
+        else:
+            tried[words[0]] = words[1]
+    own = next(iter(tried.values()), "skipped")  # the operation's own choice is tried first
+    if chosen is None or own == "skipped":
+        sys.exit(f"{' '.join(command)}: nothing to compare with in\n{done.stdout}")
+    return chosen[-3].rstrip(","), float(own) / float(chosen[-2])
 
 
 def key_of(dtype, sizes):
@@ -58,8 +60,8 @@ def main():
                 if gain >= options.gain and not choice.startswith("0,"):
                     again, least = search(options.smelt, options.device, operation, dtype, sizes)
                     if again == choice and least >= options.gain:
-                        print(f'ROW("{options.kind}", "{operation}", "{key}", {choice.replace(",", ", ")}) /* {min(gain, least):.2f} times as fast */',
-                              flush=True)
+                        print(f'ROW("{options.kind}", "{operation}", "{key}", {choice.replace(",", ", ")}) '
+                              f"/* {min(gain, least):.2f} times as fast */", flush=True)
                         continue
                 print(f"{operation} {key}: {choice} is {gain:.2f} times as fast: no row", file=sys.stderr, flush=True)
 

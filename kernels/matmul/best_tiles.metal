@@ -125,7 +125,7 @@ kernel void best_tiles(device const float *a [[buffer(0)]], device const float *
     a += group.z / parts * batches.x;
     b += group.z / parts * batches.y;
     c += group.z * (long(size.x) * size.y);
-    // Whether the rows of A and B begin at multiples of 16 bytes, and the tile of C lies inside.
+    // Whether the stored rows of A and B begin at multiples of 16 bytes.
     const bool aligned = size.z % BK == 0 && (A_DOWN ? size.x : 0) % 4 == 0 && (B_DOWN ? 0 : size.y) % 4 == 0;
     const auto a_tiles = (threadgroup float *)a_memory, b_tiles = (threadgroup float *)b_memory;
     if (aligned && at.y * BM + BM <= size.x && at.x * BN + BN <= size.y)

@@ -18,7 +18,7 @@ struct matmul_sizes {
 /* Form number `index` of a dtype, with one part; false: there are fewer forms. */
 bool matmul_form_at(smelt_dtype dtype, int index, struct matmul_form *form);
 
-/* Whether the dtype has a form of these sizes. The number of parts is free, but at least 1. */
+/* Whether the dtype has a form of these sizes, with 1 to 64 parts. */
 bool matmul_form_exists(smelt_dtype dtype, const struct matmul_form *form);
 
 /* The form that is expected to take the least time. Sizes are at least 1, except k, which may be 0. */

@@ -5,7 +5,7 @@
 #include "kernels/matmul/forms.h"
 
 /* The largest m, n and k: rounded up to whole tiles, stages and rows, they fit int32. */
-#define MATMUL_MOST_SIZE (INT32_MAX - 256)
+#define MATMUL_MOST_SIZE (INT32_MAX - 512)
 
 struct matmul_desc {
     const char *algorithm; /* a name that matmul_name returns */

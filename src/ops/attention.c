@@ -303,6 +303,13 @@ static bool choose_parts(struct attention *a) {
     return true;
 }
 
+#define TILE_STEP 16  /* write_kernels counts rows and keys of a tile by it */
+#define MOST_TILE 128 /* rows and keys that tuning tries (tuned.c) */
+
+static bool is_tile_size(int64_t size) {
+    return size > 0 && size <= MOST_TILE && size % TILE_STEP == 0;
+}
+
 /* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger
  * ones pay, and few rows do not fill a tile. */
 static void choose_tile(const struct attention *a, enum kernel kernel, int *rows, int *keys) {
@@ -314,7 +321,8 @@ static void choose_tile(const struct attention *a, enum kernel kernel, int *rows
         *rows = SPLIT_ROWS, *keys = 16;
     } else if (is_warpgroups(kernel)) {
         *rows = kernel == BY_WARPGROUPS || depth <= 64 ? 128 : 64, *keys = 128;
-    } else if (kernel == FORWARD && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
+    } else if (kernel == FORWARD && tune_setting(&job, tuned) && is_tile_size(tuned[0]) &&
+               is_tile_size(tuned[1])) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
     } else if (program_is_host(a->call.device)) {
         *rows = few ? 16 : 64, *keys = 64;

@@ -33,7 +33,7 @@ static void add_small(struct shapes *shapes, struct code_shape shape) {
     add_shape(shapes, &shape);
 }
 
-/* One code serves all launches, so it is that for buffers that may overlap. */
+/* The code serves all launches of this size, so it is compiled for buffers that may overlap. */
 static void add_threadgroup(struct shapes *shapes, const int64_t size[3], bool has_barrier) {
     struct launch launch = {.timeout = 1, .overlapping = true};
     struct launch_shapes wanted;

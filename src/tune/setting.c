@@ -37,7 +37,7 @@ static int class_of(int64_t size) {
 void tune_setting_key(const struct tune_job *job, struct text *key) {
     text_add(key, smelt_dtype_name(job->dtype));
     for (int i = 0; i < job->size_count; i++)
-        text_addf(key, "%s%" PRId64, i ? "x" : " ", INT64_C(1) << class_of(job->sizes[i]));
+        text_addf(key, "%s%" PRIu64, i ? "x" : " ", UINT64_C(1) << class_of(job->sizes[i]));
 }
 
 void tune_setting_words(const int64_t *numbers, int count, struct text *words) {

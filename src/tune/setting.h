@@ -28,7 +28,7 @@ void tune_setting_force(const int64_t *numbers);
 /* Appends the words under which a job's setting is stored. */
 void tune_setting_key(const struct tune_job *job, struct text *key);
 
-/* A setting's words, which are stored: "64,128"; and back. False: they are none. */
+/* Appends the words that are stored for a setting: "64,128". */
 void tune_setting_words(const int64_t *numbers, int count, struct text *words);
 
 /* defaults.c: the numbers for a job on a kind of machine ("avx512 16": vectors of 512 bits and 9 to 16

@@ -23,7 +23,7 @@ static const char usage[] =
     "  --features        list the features\n"
     "  --device A,B      the devices under test (default cpu), such as cpu,cuda\n"
     "  --checked         check the runs on the devices: they may find only what kernels do on purpose\n"
-    "  --oracle NAME     the device that is right (default cpu-scalar); with --checked also none\n"
+    "  --oracle NAME     the device that is right (default cpu-scalar); none: with --checked, no comparison\n"
     "  --tolerance R     floats may differ by R, relative (default 0: the same bits)\n"
     "  --timeout S       give the devices under test a time-out: they then run the code that polls for it\n"
     "  --reduce S        seconds to spend on making a failing kernel small (default 120; 0: as it is)\n"

@@ -166,7 +166,7 @@ static void launch_of_box(struct random *random, struct launch *launch, int dime
     } while (threads > MAX_THREADS);
 }
 
-/* Fewer than 128 threads: a full group and part of others. */
+/* Fewer than 128 threads: a full group and, mostly, part of another. */
 static void launch_of_few(struct random *random, struct launch *launch, int dimensions) {
     static const int sizes[][3] = {{32, 1, 1}, {33, 1, 1}, {64, 1, 1}, {7, 1, 1},
                                    {8, 4, 1},  {5, 7, 1},  {4, 4, 2}};

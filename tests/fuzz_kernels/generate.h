@@ -67,7 +67,7 @@
     X(SIMD_FLOAT_SCAN, simd_float_scan, "float prefix sums and products, where simd_float is")     \
     X(FAST, fast, "fast:: forms of functions, where math is")                                      \
     X(LEAVE_BARRIER, leave_barrier, "returns past barriers, with simdgroup operations on the way") \
-    X(LARGE, large, "10 to 39 statements, three launches; without it 3 to 8, one of up to 128 threads")
+    X(LARGE, large, "10 to 39 statements, three launches; without it: 3 to 8, one launch of few threads")
 
 enum feature {
 #define FEATURE(upper, lower, meaning) FEATURE_##upper,

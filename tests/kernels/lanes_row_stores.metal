@@ -1,4 +1,4 @@
-// Each thread steps through a row of its own that it also stores to: it loads what earlier rounds have stored.
+// Each thread loads from and stores to rows of its own. Some loads read what earlier rounds have stored.
 // for length: 1 4 9 29
 // run: -b 0=arange:float32:70x30 -b 1:out:float32:70x30 -b 2:out:float32:70x30 -b 3:out:float32:70x30 -b 4:out:int16:70x30 -b 5:out:uint8:70x30 -b 7:out:float32:70x30 -b 8:out:float32:70x4 --bytes 6=int32:{length} --grid 70 --threadgroup 32
 // expect buffer 1: f(i) for i in 2100: i * 2 + 1 if i % 30 < length else 0

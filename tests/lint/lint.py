@@ -57,7 +57,7 @@ def in_eights(files):
 def run_where_changed(name, build, command, files, options, batches=in_eights):
     """Runs a slow tool over the files (path: how it is compiled) that have changed since it found nothing in them: they
     themselves, or any header or file of options. Two runs at a time. `batches` divides the changed files into pairs: the
-    arguments of a run, and the files that these contain."""
+    arguments of a run, and the files that it checks."""
     stamps = os.path.join(build, "lint", name)
     os.makedirs(stamps, exist_ok=True)
     common = hashlib.sha256("\0".join(command).encode() + subprocess.run([command[0], "--version"], capture_output=True, check=True).stdout)
@@ -101,7 +101,7 @@ def checks_of(options):
 
 
 def clang_tidy(build, name="clang_tidy", checks="-clang-analyzer-*", chosen=lambda file: file != CC1):
-    """Runs files together that can be one (together.py), since reading the headers takes most of the time."""
+    """Runs on groups of files, each read as one file (together.py), since reading the headers takes most of the time."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = {os.path.relpath(entry["file"], SOURCES): entry["command"] for entry in json.load(file)}
     sources = {file: commands[file] for file in tracked("*.c", "*.cpp") if file in commands and chosen(file)}

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
+COMMENT_OR_STRING = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
 INCLUDE = re.compile(r"^# *include *([<\"].*?[>\"])", re.MULTILINE)
 MACRO = re.compile(r"^# *define\s+(\w+)", re.MULTILINE)
 ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)\s*")
@@ -24,7 +24,7 @@ class _File:
         with open(path, encoding="utf-8", errors="replace") as stream:
             text = stream.read()
         self.headers = INCLUDE.findall(text)
-        text = ATTRIBUTE.sub("", COMMENT.sub("", text))
+        text = ATTRIBUTE.sub("", COMMENT_OR_STRING.sub("", text))
         self.macros = sorted(set(MACRO.findall(text)))
         self.defined = {name for found in DEFINED.findall(text) for name in found if not name.isupper()} - {""}
         for enumeration in CONSTANTS.findall(text):
@@ -70,7 +70,7 @@ def groups(sources, commands):
 
 
 def _text(sources, commands, group):
-    """The group as one file: all headers, then each file, with the names renamed that other files also define."""
+    """The group as one file: all headers, then each file. Names that other files also define are renamed."""
     lines = []
     for path, file in group:
         folder = os.path.join(sources, os.path.dirname(path))

@@ -1,5 +1,5 @@
-; A loop that only loads runs eight rounds at once. The rest runs up to four at once: rounds that do not follow load what the
-; first one loads.
+; A loop that only loads runs eight rounds at once, and the remaining ones up to four at once. In place of rounds past the
+; end, the first one's element is loaded again.
 ; run: ptx ptx-target+ptx-rounds distinct=1
 ; expect: together:
 ; expect: load half

@@ -1,5 +1,5 @@
-; Before an instruction of a whole warp, its lanes end together if an access has failed a test. One test serves products in a
-; row; another follows each test of an access. A loop that waits for a copy tests in each round.
+; Before an instruction of a whole warp, its lanes end together if an access has failed a test. One check serves products in a
+; row. After each further test of an access, there is another check. A loop that waits for a copy tests in each round.
 ; run: ptx ptx-target+ptx-together tested=1
 ; expect: %{stop:…} = load i64, ptr %{…}
 ; expect: %{one:…} = call i32 asm sideeffect "{…}ld.volatile.global.u32 r, [$2+4]{…}@q exit; }\0Amovmatrix.sync.aligned{…}", "=r,r,l"(i32 %{…}, i64 %{stop:…})

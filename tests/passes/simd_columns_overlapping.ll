@@ -1,4 +1,4 @@
-; A loop that stores stays as it is if the buffers may overlap.
+; A loop that loads and stores stays as it is if the buffers may overlap.
 ; run: simd simd-columns cpu=x86-64-v3 distinct=0
 ; expect: loop:
 ; absent: rows:

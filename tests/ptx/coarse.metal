@@ -159,7 +159,6 @@ kernel void guarded_elements(device const int *a [[buffer(0)]], device int *o [[
     last[(r * n + t) * 2 + 1] = place;
 }
 
-// Nothing is stored before the end: sums in order, the last index, and an element that another one names.
 // A load whose address was loaded in the round before.
 kernel void chased(device const int *a [[buffer(0)]], device const uint *next [[buffer(1)]], device int *o [[buffer(2)]], constant uint &w [[buffer(3)]],
                    uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
@@ -172,6 +171,7 @@ kernel void chased(device const int *a [[buffer(0)]], device const uint *next [[
     o[r * n + t] = sum;
 }
 
+// Nothing is stored before the end: sums in order, the last index, and a sum of elements whose indexes are loaded.
 kernel void summed(device const int *a [[buffer(0)]], device const uint *index [[buffer(1)]], device const int *b [[buffer(2)]],
                    device int *o [[buffer(3)]], constant uint &w [[buffer(4)]], uint r [[threadgroup_position_in_grid]],
                    uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
@@ -187,6 +187,7 @@ kernel void summed(device const int *a [[buffer(0)]], device const uint *index [
     own[2] = gathered;
 }
 
+// The same sum, in rounds that some threads skip.
 kernel void guarded_sums(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], constant uint &w [[buffer(2)]],
                          uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
     const uint rounds = (w + 63) / 64;

@@ -343,6 +343,7 @@ class Machine:
             self.write(thread, operands[0], value, "b32")
 
     def vote(self, warp, name, operands, everyone):
+        assert "any" in name or "ballot" in name, f"{'.'.join(name)} is not emulated"
         self.members(warp, operands[2], everyone)
         ballot = sum((self.read(thread, operands[1]) & 1) << thread.index % 32 for thread in warp)
         for thread in warp:

@@ -61,7 +61,7 @@ kernel void private_array(device int *o [[buffer(0)]], const device int *a [[buf
   o[i] = p[i == 13 ? 4 : a[i] & 3];
 }
 
-// One simdgroup, of which lane 13 alone makes the invalid access, before and in front of products of matrices.
+// One simdgroup. Lane 13 alone makes the invalid access, which precedes a product of matrices.
 kernel void before_a_product(device float *o [[buffer(0)]], const device half *a [[buffer(1)]], uint i [[thread_position_in_grid]]) {
   threadgroup half s[64];
   s[2 * i] = a[i == 13 ? 2000 : i];

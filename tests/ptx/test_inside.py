@@ -64,7 +64,7 @@ def check(function, missed):
 
 
 def check_product():
-    """A lane that ends in front of a product of matrices takes its warp along: the emulator runs mma for whole warps only."""
+    """If a lane ends before a product of matrices, its whole warp ends: the emulator runs mma for whole warps only."""
     machine = Machine()
     out, data, stop = machine.allocate(bytes(256)), machine.allocate(bytes(64)), machine.allocate(bytes(56))
     text = ptx_of("before_a_product", "--checked", threads=32)

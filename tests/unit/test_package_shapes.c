@@ -58,6 +58,7 @@ static void expect_safe(const struct code_shape *made, const struct launch_case 
     bool small = !l->request.large;
     for (int d = 0; d < 3; d++) small &= l->request.grid[d] < INT32_MAX - 1023;
     expect(small || !made->small, "the launch is not small", made, l);
+    expect(!made->distinct || !l->request.overlapping, "buffers that overlap", made, l);
     expect(made->masked || threads % 32 == 0, "lanes without a thread", made, l);
     expect(!made->rows || size[0] % 32 == 0, "rows of broken simdgroups", made, l);
     if (made->multiple)
@@ -82,6 +83,7 @@ static void code_serves_only_launches_it_is_right_for(void **state) {
     for (int i = 0; i < ROUNDS; i++) {
         struct launch_case l = random_launch();
         struct launch_shapes shapes;
+        l.request.overlapping = below(8) == 0;
         launch_shapes(&l.request, l.barrier_hint, &shapes);
         if (shapes.has_full) made[count++] = shapes.full;
         if (shapes.has_edge) made[count++] = shapes.edge;
@@ -92,6 +94,7 @@ static void code_serves_only_launches_it_is_right_for(void **state) {
     for (int i = 0; i < ROUNDS; i++) {
         struct launch_case l = random_launch();
         struct launch_shapes wanted;
+        l.request.overlapping = below(8) == 0;
         launch_shapes(&l.request, l.barrier_hint, &wanted);
         for (int edge = 0; edge < 2; edge++) {
             const struct code_shape *shape = edge ? &wanted.edge : &wanted.full;

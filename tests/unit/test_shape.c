@@ -121,12 +121,12 @@ static void codes_fit_the_groups(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (uint32_t polled = 0; polled < 2; polled++) {
             const struct case_of *c = &cases[i];
-            struct launch request = {.timeout = polled};
+            struct launch request = {.timeout = polled, .overlapping = polled};
             memcpy(request.grid, c->grid, sizeof c->grid);
             memcpy(request.group_size, c->group_size, sizeof c->group_size);
             struct launch_shapes shapes, wanted = {c->has_full, c->has_edge, c->full, c->edge};
-            if (wanted.has_full) wanted.full.polled = polled, wanted.full.distinct = true;
-            if (wanted.has_edge) wanted.edge.polled = polled, wanted.edge.distinct = true;
+            if (wanted.has_full) wanted.full.polled = polled, wanted.full.distinct = !polled;
+            if (wanted.has_edge) wanted.edge.polled = polled, wanted.edge.distinct = !polled;
             launch_shapes(&request, c->barrier_hint, &shapes);
             if (shapes.has_full != wanted.has_full || shapes.has_edge != wanted.has_edge ||
                 memcmp(&shapes.full, &wanted.full, sizeof wanted.full) != 0 ||

@@ -22,9 +22,12 @@
 struct counter {
     LLVMValueRef phi, next;
     uint64_t start, step, starts, apart;
+    int depth; /* how many counters of outer loops the starts follow from */
 };
 
-#define MOST_STARTS 1024 /* each of them is counted from */
+#define MOST_STARTS 1024  /* each of them is counted from … */
+#define MOST_FOLDS 131072 /* … while all of them take at most so many rounds */
+#define DEEPEST_START 4   /* each level multiplies the time to count */
 
 static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c);
 static uint64_t count_rounds(const struct flow *flow, int loop);
@@ -38,16 +41,19 @@ static bool find_outer_start(const struct flow *flow, int loop, LLVMValueRef val
         value = LLVMGetOperand(value, 0);
     for (loop = flow->loops[loop].parent; loop >= 0; loop = flow->loops[loop].parent)
         if (LLVMIsAPHINode(value) && find_counter(flow, loop, value, &outer)) break;
-    if (loop < 0 || (outer.starts > 1 && outer.apart != outer.step)) return false;
+    if (loop < 0 || outer.depth == DEEPEST_START) return false;
+    if (outer.starts > 1 && outer.apart != outer.step) return false;
     c->start = outer.start + more;
     c->starts = outer.starts - 1 + count_rounds(flow, loop);
     c->apart = outer.step;
+    c->depth = outer.depth + 1;
     return c->starts <= MOST_STARTS;
 }
 
 static bool find_start(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
     c->starts = 1;
     c->apart = 0;
+    c->depth = 0;
     return is_constant_integer(value, &c->start) || find_outer_start(flow, loop, value, c);
 }
 
@@ -111,10 +117,12 @@ static uint64_t count_while(const struct flow *flow, int loop, LLVMValueRef cond
         !find_counter(flow, loop, LLVMGetOperand(condition, 0), &c))
         return MOST_ON_REQUEST;
     if (LLVMGetOperand(condition, 0) != c.phi) c.start += c.step;
-    uint64_t most = 0;
+    uint64_t most = 0, folds = 0;
     for (uint64_t i = 0; i < c.starts && most < MOST_ON_REQUEST; i++, c.start += c.apart) {
         uint64_t rounds = count_from(&c, condition, stays);
         if (rounds > most) most = rounds;
+        folds += rounds;
+        if (folds > MOST_FOLDS) return MOST_ON_REQUEST;
     }
     return most;
 }

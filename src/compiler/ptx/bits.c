@@ -1,8 +1,8 @@
 /* Loads of vectors of bits become loads of vectors of bytes. LLVM loads bits where only the lowest bit of
  * each byte is used, as of bools, but its code generator for PTX has no instruction for that.
  *
- * Requires: LLVM's instcombine does not run again. Establishes: no vector of bits is loaded only for
- * elements at constant indices. */
+ * Requires: LLVM's instcombine does not run again. Establishes: no vector of bits that fill whole bytes is
+ * loaded only for elements at constant indices. */
 #include "compiler/ptx/ptx.h"
 
 static bool is_vector_of_bits(struct unit *unit, LLVMValueRef load) {

@@ -12,6 +12,8 @@
 
 #define MOST_LOADS 16         /* of a run: their values take registers until they are used */
 #define MOST_INSTRUCTIONS 512 /* of a run */
+#define MOST_DEPTH 16         /* of the chain of values that an address follows from */
+#define MOST_VISITS 256       /* to these values, per load: a shared operand is visited once per user */
 
 /* A store to device memory and the instructions after it, except for those that have moved before it. */
 struct run {
@@ -40,12 +42,15 @@ static bool is_invariant_load(const struct run *r, LLVMValueRef value) {
     return LLVMIsALoadInst(value) && LLVMGetMetadata(value, kind);
 }
 
-/* Whether a value is computed before the run, or can be. */
-static bool can_move(const struct run *r, LLVMValueRef value, int depth) {
+/* Whether a value is computed before the run, or can be. *visits: how many values of the run it may still
+ * look at. */
+static bool can_move(const struct run *r, LLVMValueRef value, int depth, int *visits) {
     if (!LLVMIsAInstruction(value) || !is_behind(r, value)) return true;
-    if (depth == 0 || !(is_invariant_load(r, value) || coarse_is_pure(r->unit, value))) return false;
+    if (depth == 0 || *visits == 0) return false;
+    --*visits;
+    if (!is_invariant_load(r, value) && !coarse_is_pure(r->unit, value)) return false;
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
-        if (!can_move(r, LLVMGetOperand(value, (unsigned)i), depth - 1)) return false;
+        if (!can_move(r, LLVMGetOperand(value, (unsigned)i), depth - 1, visits)) return false;
     return true;
 }
 
@@ -62,12 +67,13 @@ static void move(struct run *r, LLVMValueRef value) {
 }
 
 static bool may_pass(const struct run *r, LLVMValueRef load) {
+    int visits = MOST_VISITS;
     if (r->loads == MOST_LOADS || !is_device(load)) return false;
     for (int i = 0; i < r->count; i++)
         if (LLVMIsAStoreInst(r->behind[i]) &&
             !ptx_are_apart(r->unit, address_of(load), address_of(r->behind[i])))
             return false;
-    return can_move(r, address_of(load), 16);
+    return can_move(r, address_of(load), MOST_DEPTH, &visits);
 }
 
 static int block_loads(struct run *r, LLVMBasicBlockRef block) {

@@ -88,7 +88,8 @@ static LLVMValueRef build_rough_divide(struct unit *unit, LLVMValueRef *x) {
     return fused(unit, inverse, rest, quotient);
 }
 
-/* 1 / y is off by two units in its last place at most, the product by half a unit more. */
+/* 1 / y is off by at most 2^-23 where y is from 1 to 2, and so by at most y * 2^-23 of itself. The product is
+ * off by less than 4 units in its last place, and by half a unit more after its rounding. */
 static LLVMValueRef build_rougher_divide(struct unit *unit, LLVMValueRef *x) {
     LLVMValueRef inverse = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &x[1], 1);
     return LLVMBuildFMul(unit->builder, x[0], inverse, "");
@@ -183,9 +184,9 @@ static LLVMValueRef divide_fast(struct unit *unit, LLVMValueRef *operands) {
 
 /* … of halfs, computed in floats, in whose range all finite quotients of halfs lie. Rounded to half, the
  * result is the exact quotient rounded once: a quotient of two numbers of 11 bits is either midway between
- * two halfs, or at least 2^-23 of itself away from there. The last step is left out if the rest is zero, as
- * of an exact quotient, or a NaN, as of an infinity: it could change the sign of a zero, or result in a NaN.
- */
+ * two halfs, or at least 2^-23 of itself away from there. The last step is left out if the rest is zero (the
+ * quotient is exact) or a NaN (an operand or the quotient is infinite): it could change the sign of a zero,
+ * or result in a NaN. */
 static LLVMValueRef divide_halfs(struct unit *unit, LLVMValueRef *operands) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef x = LLVMBuildFPExt(b, operands[0], type_float(unit), ""),

@@ -89,7 +89,7 @@ smelt_status pass_ptx_atomics(struct unit *unit);
 unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
 /* neighbours.c — neighbouring narrow accesses become wide ones where their addresses are aligned. */
 smelt_status pass_ptx_neighbours(struct unit *unit);
-/* Whether all users of a vector take one element, by a constant index. */
+/* Whether each user of a vector takes one element, by a constant index. */
 bool ptx_only_parts_are_used(LLVMValueRef vector);
 /* align.c — the claimed alignment of accesses is proved, or checked at run time, or dropped. Behind it LLVM's
  * own passes join nothing that it did not see. */

@@ -36,7 +36,7 @@ LLVMValueRef rounds_next(struct rounds *r, LLVMValueRef phi);
 LLVMValueRef rounds_address(LLVMValueRef access);
 
 /* rounds_build.c — puts the test and the rounds before the loop. Requires: `before` leads only to the loop,
- * and only the loop leads to `after`, whose phis have all values of the loop that are used behind it. */
+ * and only the loop leads to `after`, whose phis have all values of the loop that are used after it. */
 void rounds_build(struct rounds *r);
 
 #endif

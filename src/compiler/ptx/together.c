@@ -1,4 +1,5 @@
-/* In the code of checked runs, tests before instructions that a whole warp must execute (`.sync.aligned`).
+/* Adds tests to the code of checked runs, before instructions that a whole warp must execute
+ * (`.sync.aligned`).
  *
  * A lane whose access fails a test sets `found` and ends alone (inside.c). The other lanes of its warp would
  * then wait for it at a product of matrices, or compute with what it left. So the remaining lanes wait for
@@ -71,7 +72,7 @@ static smelt_status end_at(struct unit *unit, LLVMValueRef call, LLVMValueRef st
     const char *instruction = LLVMGetInlineAsmAsmString(callee, &length);
     const char *given = LLVMGetInlineAsmConstraintString(callee, &constraint_length);
     struct text text = {0}, constraints = {0};
-    if (count >= ASSEMBLY_MAX_OPERANDS) return SMELT_OK; /* wgmma, behind its fence */
+    if (count >= ASSEMBLY_MAX_OPERANDS) return SMELT_OK; /* wgmma: the test is in the fence before it */
     for (unsigned i = 0; i < count; i++) arguments[i] = LLVMGetOperand(call, i);
     arguments[count] = stop;
     unsigned operand = count_results(given, constraint_length) + count;

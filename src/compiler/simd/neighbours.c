@@ -241,7 +241,7 @@ static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueR
     return true;
 }
 
-/* The same for the access and, if a group of loads is done with it, for each of them. */
+/* lets_pass for the access and, if a group of loads is done where it is, for each of these. */
 static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access) {
     const struct neighbours *others = is_load(access) ? value_of(s, access)->neighbours : NULL;
     if (!lets_pass(s, group, access, value_of(s, access)->order)) return false;
@@ -298,8 +298,8 @@ static bool are_dense(struct simd *s, const int64_t *offsets, int64_t size) {
     return size < 4;
 }
 
-/* Neighbouring lanes, or all lanes, at one element, and lanes close together, are as well served one by one.
- */
+/* Accesses of neighbouring lanes, or of all lanes to one element, are as fast one by one. So are those of
+ * lanes close together, except under a mask. */
 static bool pays(struct simd *s, struct neighbours *group) {
     LLVMValueRef address = address_of(group->place);
     int shape = piece_is(s, address) ? value_of(s, address)->piece : shape_of(s, address);
@@ -532,7 +532,8 @@ static void load_chunk(struct simd *s, const struct neighbours *group, int chunk
     }
 }
 
-/* Under a mask, if the lanes' addresses are offsets from a scalar: without the mask if all lanes are on. */
+/* Loads under a mask from addresses that are offsets from a scalar. If all lanes are on, the mask is not
+ * needed. */
 static void load_split(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *values) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef mask = mask_chunk(s, chunk), loaded[GANG_MAX_LANES], all[MOST_NEIGHBOURS],
@@ -559,7 +560,7 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     if (!group->loaded) group->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));
     if (!group->columns) group->columns = arena_alloc(&s->arena, MOST_NEIGHBOURS * sizeof(LLVMValueRef));
     if (!group->loaded || !group->columns) return;
-    if (chunk == 0) group->serial = s->serial;
+    if (chunk == s->first_chunk) group->serial = s->serial;
     if (split) {
         group->serial = -1;
         load_split(s, group, chunk, values);

@@ -37,7 +37,7 @@ static bool stands_early(struct simd *s, LLVMValueRef i) {
 
 /* ---- Guards. */
 
-#define MOST_CONDITIONS 4 /* nested in one guard */
+#define MOST_CONDITIONS 4 /* levels of and, or, … in one guard */
 
 /* Whether the condition consists of comparisons of integers whose lanes are constants apart. Other conditions
  * may well differ between neighbours. */

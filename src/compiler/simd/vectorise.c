@@ -79,7 +79,8 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
     return false;
 }
 
-/* A guard around a loop that carries so many values or more gets code of its own (speculation.c). */
+/* If a loop carries so many values or more, gangs that are inside the kernel's guard get code of their own
+ * (speculation.c). */
 #define GUARDED_VALUES 8
 
 #define TILE_VALUES 24 /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
@@ -321,8 +322,8 @@ static unsigned lane_bits(LLVMValueRef value) {
 }
 
 /* Roughly the number of machine instructions for a product. Products of 128 bits are computed lane by lane,
- * those of 64 bits from three products of halves. Each register takes one instruction on CPUs with registers
- * of 512 bits, and for numbers of at most 32 bits, which nuw and nsw together suggest. */
+ * those of 64 bits from three products of halves. One instruction per register is enough on CPUs with
+ * registers of 512 bits, and for numbers of at most 32 bits, which nuw and nsw together suggest. */
 static uint64_t size_of_product(const struct simd *s, LLVMValueRef product, unsigned bits) {
     if (bits > 64) return 6 * (uint64_t)LLVMGetVectorSize(LLVMTypeOf(product));
     bool narrow = LLVMGetNUW(product) && LLVMGetNSW(product);

@@ -104,15 +104,16 @@ static bool written_overlaps(const struct launch *launch, const struct image *im
     return false;
 }
 
-/* Whether the code relies on distinct buffers and the launch's overlap. Quick code does not rely on it, but
- * the best code that replaces it during the launch may. */
+/* Whether the launch's buffers overlap, but the code relies on distinct ones. Quick code does not, but the
+ * best code that replaces it during the launch may. */
 static bool is_unfit(const struct launch *launch, const struct code *code) {
     const struct image *image = code ? &code->head.image : NULL;
     return image && (image->distinct || (image->quick && !launch->overlapping)) &&
            written_overlaps(launch, image);
 }
 
-/* The codes for this launch's buffers. `prepare`, which does not know the buffers, assumes distinct ones. */
+/* The codes for this launch's buffers. `prepare` does not know the buffers and has compiled code for distinct
+ * ones, so that code is tried first. *request may become `joined` or `overlapping`. */
 static smelt_status find_codes(const struct launch **request, struct launch *joined,
                                struct launch *overlapping, struct launch_codes *codes) {
     const struct launch *asked = *request;
