@@ -22,7 +22,8 @@ struct code_shape {
                           grid's edge */
     uint32_t small;    /* grid and buffers stay below 2^31, buffers by SMALL_REACH */
     uint32_t rows;     /* a group's first dimension is a multiple of 32 */
-    uint32_t multiple; /* one dimension: gangs of this many threads fill full groups; 0: 32 do */
+    uint32_t multiple; /* SIMD: gangs of this many threads fill full groups; 0: 32 do. With `rows`, each lies
+                          in one row or, if size[0] is known, takes whole rows of one plane */
     uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only, unless
                           they are masked. */
     uint32_t joined;   /* SIMD: groups have one thread; if the code lets them (image.joined), the launch joins

@@ -14,12 +14,26 @@ static struct code_shape exact_size(const uint32_t size[3]) {
     return (struct code_shape){.engine = ENGINE_SIMD, .size = {size[0], size[1], size[2]}};
 }
 
-/* Larger gangs have less to do for each thread. */
+#define LARGE_GANG (4 * SIMDGROUP_LANES) /* larger gangs have less to do for each thread */
+
 static struct code_shape line_shape(const uint32_t size[3]) {
     struct code_shape shape = any_size(size, false);
-    uint32_t multiple = 4 * SIMDGROUP_LANES;
+    uint32_t multiple = LARGE_GANG;
     while (size[0] % multiple) multiple /= 2;
     shape.multiple = multiple > SIMDGROUP_LANES ? multiple : 0;
+    return shape;
+}
+
+/* A gang lies in one row, or takes whole rows of one plane. Only the latter depend on the length of a row, so
+ * groups of many sizes share code. */
+static struct code_shape rows_shape(const uint32_t size[3]) {
+    struct code_shape shape = {.engine = ENGINE_SIMD, .rows = 1};
+    for (uint32_t lanes = LARGE_GANG; lanes > SIMDGROUP_LANES && !shape.multiple; lanes /= 2) {
+        bool whole = lanes % size[0] == 0 && size[1] % (lanes / size[0]) == 0;
+        if (size[0] % lanes && !whole) continue;
+        shape.multiple = lanes;
+        if (size[0] % lanes) shape.size[0] = size[0];
+    }
     return shape;
 }
 
@@ -27,7 +41,7 @@ static struct code_shape full_shape(const uint32_t size[3], bool barrier_hint) {
     if (size[0] * size[1] * size[2] % SIMDGROUP_LANES) return any_size(size, true);
     if (barrier_hint) return exact_size(size);
     if (size[1] == 1 && size[2] == 1) return line_shape(size);
-    if (size[0] % SIMDGROUP_LANES == 0) return (struct code_shape){.engine = ENGINE_SIMD, .rows = 1};
+    if (size[0] % SIMDGROUP_LANES == 0) return rows_shape(size);
     if (SIMDGROUP_LANES % size[0] == 0) return exact_size(size);
     return any_size(size, false);
 }

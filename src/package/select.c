@@ -100,7 +100,9 @@ bool shape_serves(const struct code_shape *made, const struct code_shape *wanted
                         : wanted->size[0] ? wanted->size[0]
                         : !wanted->masked ? 32
                                           : 0;
-    if (made->multiple && (!multiple || multiple % made->multiple || !one_dimensional(wanted))) return false;
+    if (made->multiple && (!multiple || multiple % made->multiple)) return false;
+    bool placed = one_dimensional(wanted) || (wanted->rows && made->size[0] == wanted->size[0]);
+    if (made->multiple && !placed) return false;
     return same_size(made, wanted);
 }
 
@@ -112,6 +114,7 @@ bool shape_serves_well(const struct code_shape *made, const struct code_shape *w
     same.distinct = wanted->distinct;
     if (!shape_serves(made, wanted) || made->small != wanted->small) return false;
     if (whole_line(wanted) && (whole_line(made) || made->rows)) return true;
+    if (wanted->rows && made->rows) return true;
     return memcmp(&same, wanted, sizeof same) == 0;
 }
 

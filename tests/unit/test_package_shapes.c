@@ -61,8 +61,12 @@ static void expect_safe(const struct code_shape *made, const struct launch_case 
     expect(!made->distinct || !l->request.overlapping, "buffers that overlap", made, l);
     expect(made->masked || threads % 32 == 0, "lanes without a thread", made, l);
     expect(!made->rows || size[0] % 32 == 0, "rows of broken simdgroups", made, l);
-    if (made->multiple)
-        expect(size[1] == 1 && size[2] == 1 && size[0] % made->multiple == 0, "gangs do not divide", made, l);
+    if (made->multiple && size[0] % made->multiple) {
+        bool rows = made->rows && made->size[0] == size[0] && made->multiple % size[0] == 0;
+        expect(rows && size[1] % (made->multiple / size[0]) == 0, "gangs do not divide", made, l);
+    }
+    if (made->multiple && !made->rows)
+        expect(size[1] == 1 && size[2] == 1, "gangs of more dimensions", made, l);
     for (int d = 0; d < 3 && !made->masked; d++)
         expect(!made->size[d] || made->size[d] == size[d], "another size", made, l);
     /* Masked code assumes sizes of full groups: only 1 is the same at the edge, and no other may be assumed.

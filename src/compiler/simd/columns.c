@@ -120,7 +120,6 @@ enum { FEW_IN_LINE = 4 };
 static bool differs(struct row_loop *l, LLVMValueRef value, int depth) {
     uint64_t dimension = 0;
     if (!LLVMIsAInstruction(value) || uniform_is(l->flow, value)) return false;
-    if (depth == MOST_DEPTH || LLVMIsAPHINode(value)) return true;
     enum intrinsic intrinsic = intrinsic_of(value);
     if (intrinsic == INTRINSIC_SIMDGROUP) return false;
     if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP || intrinsic == INTRINSIC_THREAD_POSITION) {
@@ -128,7 +127,7 @@ static bool differs(struct row_loop *l, LLVMValueRef value, int depth) {
         bool first = is_constant_integer(LLVMGetOperand(value, 0), &dimension) && dimension == 0;
         return first ? line != 1 : line > 0 && line <= FEW_IN_LINE;
     }
-    if (intrinsic != INTRINSIC_NONE) return true;
+    if (depth == MOST_DEPTH || LLVMIsAPHINode(value) || intrinsic != INTRINSIC_NONE) return true;
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
         if (differs(l, LLVMGetOperand(value, (unsigned)i), depth + 1)) return true;
     return false;

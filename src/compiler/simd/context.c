@@ -2,7 +2,7 @@
  *
  * Positions in the threadgroup are affine where the group's size says so:
  *   one dimension      x = first + lane
- *   rows of 32         a simdgroup lies in one row
+ *   rows               a gang lies in one row, or takes whole rows of known length
  *   known sizes        rows divide the gang or the gang divides rows; or the gang is the whole group
  * and otherwise are divided out of the index in the group. */
 #include "compiler/cpu/inside.h"
@@ -56,9 +56,16 @@ static struct positions find_positions(struct simd *s) {
         p.from_zero[1] = p.from_zero[2] = true;
         return p;
     }
-    if (!x && code->rows && lanes <= SIMDGROUP_LANES) {
-        p.shape[0] = shape_stride(s, 1);
-        p.shape[1] = p.shape[2] = SHAPE_UNIFORM;
+    if (code->rows) {
+        bool within = !x || lanes <= SIMDGROUP_LANES;
+        for (int64_t i = 0; i < lanes; i++) {
+            offsets[0][i] = within ? i : i % x;
+            offsets[1][i] = within ? 0 : i / x;
+        }
+        p.shape[0] = shape_intern(s, offsets[0]);
+        p.shape[1] = shape_intern(s, offsets[1]);
+        p.shape[2] = SHAPE_UNIFORM;
+        p.from_zero[0] = !within;
         return p;
     }
     if (!x || !y || !z || code->masked) return p;

@@ -101,7 +101,7 @@ struct simd {
     LLVMBasicBlockRef start;   /* the gang's first code */
     LLVMBasicBlockRef general; /* written first: where gangs go on that fail a speculation; or NULL */
     bool speculating;
-    bool has_tile;        /* a loop carries so many values per thread that masks around it are expensive */
+    bool guards_matter;   /* masks around the kernel's loops are expensive */
     LLVMValueRef context; /* its parameter */
     LLVMValueRef group;   /* struct group_context *, loaded once */
     LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */
@@ -282,7 +282,8 @@ int simd_part_chunks(struct simd *s, int place, int *before);
 /* speculation.c — the shape of a division or guard in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
 int speculation_of_guard(struct simd *s, LLVMValueRef guard);
-bool speculation_pays(struct simd *s); /* after an analysis without it */
+bool speculation_pays(struct simd *s);      /* after an analysis without it */
+bool speculation_has_guard(struct simd *s); /* … because of a guard */
 /* Its check needs the operands of all lanes. */
 bool speculation_reads_lanes(struct simd *s, LLVMValueRef i);
 void emit_speculated(struct simd *s, LLVMValueRef i);

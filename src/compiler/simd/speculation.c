@@ -10,7 +10,8 @@
  *
  * Guards: comparisons of positions with bounds, which end the kernel for some threads. Only gangs at an edge
  * have lanes on both sides; the others need no masks. This is done for threads that compute a tile: they have
- * many accesses, and masks would take registers. Other threads gain little for twice the code. */
+ * many accesses, and masks would take registers. It is done for short kernels with a sum, too: each round of
+ * their loop would merge the sum under the mask. Other threads gain little for twice the code. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -26,9 +27,8 @@ static bool has_effects(LLVMValueRef i) {
     return intrinsic_traits(intrinsic)->purity == ORDERED || intrinsic == INTRINSIC_THREAD_RETURN;
 }
 
-/* In the first block, before any effect. */
-static bool stands_early(struct simd *s, LLVMValueRef i) {
-    if (value_of(s, i)->block != 0) return false;
+/* No effect precedes it in its block. */
+static bool is_first_effect(LLVMValueRef i) {
     for (LLVMValueRef before = LLVMGetPreviousInstruction(i); before;
          before = LLVMGetPreviousInstruction(before))
         if (has_effects(before)) return false;
@@ -64,16 +64,34 @@ static bool is_end(LLVMBasicBlockRef block) {
            (goes_on && LLVMIsAReturnInst(LLVMGetFirstInstruction(LLVMGetSuccessor(end, 0))));
 }
 
-/* Whether the value decides at the end of the first block whether the kernel ends. */
+/* The condition of a branch, at most one of whose ways does not end the kernel, without effects before it;
+ * NULL: the block ends in another way. *on: where the other threads go on. */
+static LLVMValueRef leaving_condition(LLVMBasicBlockRef block, LLVMBasicBlockRef *on) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end) || !is_first_effect(end)) return NULL;
+    bool first = is_end(LLVMGetSuccessor(end, 0));
+    if (!first && !is_end(LLVMGetSuccessor(end, 1))) return NULL;
+    *on = LLVMGetSuccessor(end, first ? 1 : 0);
+    return LLVMGetCondition(end);
+}
+
+#define MOST_GUARDS 4 /* one after another */
+
+/* Whether the value is a guard: it decides whether the kernel ends, in the first block or right after other
+ * guards. */
 static bool is_guard(struct simd *s, LLVMValueRef i) {
     LLVMTypeRef type = LLVMTypeOf(i);
-    if (!s->has_tile || s->code->masked || LLVMGetTypeKind(type) != LLVMIntegerTypeKind ||
+    if (!s->guards_matter || s->code->masked || LLVMGetTypeKind(type) != LLVMIntegerTypeKind ||
         LLVMGetIntTypeWidth(type) != 1)
         return false;
-    LLVMValueRef end = LLVMGetBasicBlockTerminator(s->blocks[0].original);
-    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end) || LLVMGetCondition(end) != i) return false;
-    return stands_early(s, end) && (is_end(LLVMGetSuccessor(end, 0)) || is_end(LLVMGetSuccessor(end, 1))) &&
-           compares_positions(s, i, 0);
+    LLVMBasicBlockRef block = s->blocks[0].original, on;
+    for (int n = 0; n < MOST_GUARDS; n++, block = on) {
+        LLVMValueRef condition = leaving_condition(block, &on);
+        if (!condition || !compares_positions(s, condition, 0)) return false;
+        if (condition == i) return true;
+        if (s->paths.blocks[simd_place(s, on)].predecessor_count != 1) return false;
+    }
+    return false;
 }
 
 /* The condition in the lanes of a chunk. Its shape is uniform here, so it has no chunks of its own. */
@@ -156,7 +174,8 @@ static bool suits(struct simd *s, LLVMValueRef i) {
     uint64_t c;
     int64_t span = span_of(s, shape_of(s, LLVMGetOperand(i, 0)));
     bool hopeless = is_constant_integer(divisor, &c) && c <= (uint64_t)span;
-    return shape_of(s, divisor) == SHAPE_UNIFORM && span > 0 && !hopeless && stands_early(s, i);
+    return shape_of(s, divisor) == SHAPE_UNIFORM && span > 0 && !hopeless && value_of(s, i)->block == 0 &&
+           is_first_effect(i);
 }
 
 int speculation_shape(struct simd *s, LLVMValueRef i) {
@@ -165,12 +184,19 @@ int speculation_shape(struct simd *s, LLVMValueRef i) {
     return is_quotient(i) ? SHAPE_UNIFORM : shape_of(s, LLVMGetOperand(i, 0));
 }
 
-bool speculation_pays(struct simd *s) {
-    FOR_EACH_INSTRUCTION(i, s->blocks[0].original) {
-        if (shape_of(s, i) == SHAPE_VARYING && is_quotient(i) && suits(s, i)) return true;
-        if (shape_of(s, i) == SHAPE_VARYING && is_guard(s, i)) return true;
+bool speculation_has_guard(struct simd *s) {
+    for (int place = 0; place < s->paths.block_count; place++) {
+        LLVMBasicBlockRef on;
+        LLVMValueRef condition = leaving_condition(s->blocks[place].original, &on);
+        if (condition && shape_of(s, condition) == SHAPE_VARYING && is_guard(s, condition)) return true;
     }
     return false;
+}
+
+bool speculation_pays(struct simd *s) {
+    FOR_EACH_INSTRUCTION(i, s->blocks[0].original)
+    if (shape_of(s, i) == SHAPE_VARYING && is_quotient(i) && suits(s, i)) return true;
+    return speculation_has_guard(s);
 }
 
 bool speculation_reads_lanes(struct simd *s, LLVMValueRef i) {

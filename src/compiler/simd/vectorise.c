@@ -79,10 +79,6 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
     return false;
 }
 
-/* If a loop carries so many values or more, gangs that are inside the kernel's guard get code of their own
- * (speculation.c). */
-#define GUARDED_VALUES 8
-
 #define TILE_VALUES 24 /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
 
 /* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
@@ -239,8 +235,36 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
  * computed once per gang. */
 #define MAX_SHARED_INSTRUCTIONS 600
 
+/* Of a gang that fills full groups: as the shape says or, of a known size, the most that divide it. */
+static int most_lanes(const struct code_shape *code) {
+    uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
+    int lanes = GANG_MAX_LANES;
+    if (!threads) return (int)code->multiple;
+    while (threads % (uint64_t)lanes) lanes /= 2;
+    return lanes;
+}
+
+/* If a loop carries so many values or more, gangs that are inside the kernel's guard get code of their own
+ * (speculation.c). In short kernels, one value suffices. */
+#define GUARDED_VALUES 8
+
+static bool guards_matter(struct simd *s) {
+    int carried = carried_values(s->entry, false), chunks = SIMDGROUP_LANES / (s->vector_bits / 32);
+    return carried >= GUARDED_VALUES ||
+           (carried > 0 && count_instructions(s) * chunks <= MAX_SHARED_INSTRUCTIONS);
+}
+
+/* If the lanes of gangs inside the kernel's guard run everything. */
+static smelt_status try_guarded(struct simd *s, bool *done) {
+    s->speculating = true;
+    TRY(analyse(s));
+    *done = !s->refused && all_lanes_run_all(s);
+    s->speculating = false;
+    return *done ? analyse(s) : SMELT_OK;
+}
+
 static smelt_status try_many(struct simd *s, bool *done) {
-    int chunk_lanes = s->vector_bits / 32, lanes = (int)s->code->multiple;
+    int chunk_lanes = s->vector_bits / 32, lanes = most_lanes(s->code);
     int instructions = count_instructions(s), carried = carried_values(s->entry, false);
     *done = false;
     while (lanes > SIMDGROUP_LANES && (instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS ||
@@ -251,13 +275,14 @@ static smelt_status try_many(struct simd *s, bool *done) {
         return SMELT_OK;
     set_lanes(s, lanes, chunk_lanes);
     TRY(analyse(s));
-    *done = !s->refused && all_lanes_run_all(s) && !speculation_pays(s);
+    if (s->refused) return SMELT_OK;
+    if (speculation_has_guard(s)) return try_guarded(s, done);
+    *done = all_lanes_run_all(s) && !speculation_pays(s);
     return SMELT_OK;
 }
 
 static smelt_status configure(struct simd *s) {
     bool done;
-    s->vector_bits = simd_vector_bits(s->unit->request->cpu, s->unit->request->features);
     TRY(try_in_thread(s, &done));
     if (done || s->refused) return SMELT_OK;
     TRY(try_many(s, &done));
@@ -356,7 +381,8 @@ static smelt_status check_gang(struct simd *s) {
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(budget_check_thread(unit));
-    s->has_tile = carried_values(s->entry, false) >= GUARDED_VALUES;
+    s->vector_bits = simd_vector_bits(unit->request->cpu, unit->request->features);
+    s->guards_matter = guards_matter(s);
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
