@@ -32,6 +32,7 @@ static int remove_cache(void **state) {
 struct sleeper {
     const double *milliseconds; /* negative: the candidate fails */
     int wrong;                  /* this one's result is wrong; -1: none */
+    int disturbed;              /* the second run of this one takes 60 ms; 0: of none */
     int runs[8];
     char notes[8][200];
     smelt_interrupt *interrupt; /* raised by the first run */
@@ -43,6 +44,7 @@ static smelt_status sleep_once(int index, void *context) {
     if (sleeper->interrupt) smelt_interrupt_raise(sleeper->interrupt);
     double milliseconds = sleeper->milliseconds[index];
     if (milliseconds < 0) return fail(SMELT_ERROR_COMPILE, "line %d: error", index);
+    if (index && index == sleeper->disturbed && sleeper->runs[index] == 2) milliseconds = 60;
     struct timespec time = {.tv_nsec = (long)(milliseconds * 1e6)};
     nanosleep(&time, NULL);
     return SMELT_OK;
@@ -117,7 +119,16 @@ static void test_what_fails_is_wrong_or_slow_is_skipped(void **state) {
     assert_string_equal(sleeper.notes[1], "wrong result");
     assert_string_equal(sleeper.notes[2], "");
     assert_true(strncmp(sleeper.notes[3], "slow: ", 6) == 0);
-    assert_int_equal(sleeper.runs[3], 2);
+    assert_int_equal(sleeper.runs[3], 4); /* one that compiles, three that are timed */
+}
+
+static void test_a_single_slow_run_is_no_reason_to_skip(void **state) {
+    (void)state;
+    struct sleeper sleeper = {.milliseconds = (const double[]){6, 2}, .wrong = -1, .disturbed = 1};
+    smelt_tune_desc desc = desc_of(&sleeper, 2, "disturbed");
+    smelt_tune_result result;
+    succeed(smelt_tune(&desc, &result));
+    assert_int_equal(result.index, 1);
 }
 
 static void test_none_that_works_is_the_first_ones_error(void **state) {
@@ -329,6 +340,7 @@ int main(void) {
         cmocka_unit_test(test_the_fastest_is_chosen_and_stored),
         cmocka_unit_test(test_a_stored_choice_that_is_no_candidate_is_searched_again),
         cmocka_unit_test(test_what_fails_is_wrong_or_slow_is_skipped),
+        cmocka_unit_test(test_a_single_slow_run_is_no_reason_to_skip),
         cmocka_unit_test(test_none_that_works_is_the_first_ones_error),
         cmocka_unit_test(test_the_budget_ends_a_search),
         cmocka_unit_test(test_an_interrupt_stores_nothing),
