@@ -1,29 +1,44 @@
 #include "kernels/matmul/forms.h"
 
+#include <math.h>
+
 #define FORMS 7
 #define MOST_PARTS_GIVEN 64
 
 /* The time of best.metal, for 16 bits, per wave of threadgroups, one on each multiprocessor. Fitted to times
  * of bfloat16 products on an H200: 512³, 1024³, 2048³, 1024 × 4096 × 1024, and 64 to 512 rows times 4096². */
-struct cost {
+struct half_cost {
     double wave;  /* microseconds, without the stages */
     double stage; /* microseconds per STAGE_DEPTH elements of K */
 };
 
+/* The time of best_tiles.metal, for floats, on a multiprocessor, which runs up to `resident` threadgroups at
+ * once. Fitted to times of 34 products on an H200: 64 to 4096 rows and columns, 64 to 16384 elements of K. */
+struct float_cost {
+    double latency; /* microseconds per TILE_DEPTH elements of K, however few simdgroups run */
+    double work;    /* microseconds per TILE_DEPTH elements of K and simdgroup of a scheduler */
+    double end;     /* microseconds, without the elements of K */
+    int64_t resident;
+};
+
 struct entry {
     int64_t rows, columns, threads;
-    struct cost cost;
+    union {
+        struct half_cost half;
+        struct float_cost single;
+    } cost;
 };
 
 static const struct entry half_forms[FORMS] = {
-    {64, 64, 128, {2.2, 0.215}},  {64, 128, 128, {1.9, 0.33}}, {128, 64, 128, {1.9, 0.33}},
-    {128, 128, 128, {3.8, 0.37}}, {64, 256, 128, {5.8, 0.41}}, {128, 256, 256, {10, 0.62}},
-    {256, 128, 256, {10, 0.62}},
+    {64, 64, 128, {{2.2, 0.215}}},  {64, 128, 128, {{1.9, 0.33}}}, {128, 64, 128, {{1.9, 0.33}}},
+    {128, 128, 128, {{3.8, 0.37}}}, {64, 256, 128, {{5.8, 0.41}}}, {128, 256, 256, {{10, 0.62}}},
+    {256, 128, 256, {{10, 0.62}}},
 };
-/* Of best_tiles.metal; their times are not estimated. The last entry is empty. */
+/* The last entry is empty. */
 static const struct entry float_forms[FORMS] = {
-    {128, 128, 128, {0, 0}}, {64, 64, 64, {0, 0}},  {64, 64, 128, {0, 0}},
-    {64, 64, 32, {0, 0}},    {64, 128, 64, {0, 0}}, {128, 64, 64, {0, 0}},
+    {128, 128, 128, {.single = {0.69, 0.81, 2.6, 2}}}, {64, 64, 64, {.single = {0.41, 0.40, 0.05, 6}}},
+    {64, 64, 128, {.single = {0.28, 0.26, 0.01, 6}}},  {64, 64, 32, {.single = {0.65, 0.76, 0.25, 8}}},
+    {64, 128, 64, {.single = {0.62, 0.75, 0.5, 5}}},   {128, 64, 64, {.single = {0.62, 0.77, 0.2, 5}}},
 };
 
 const char *matmul_type(smelt_dtype dtype) {
@@ -73,50 +88,84 @@ static int64_t tiles_of(const struct entry *entry, const struct matmul_sizes *si
     return pieces(sizes->m, entry->rows) * pieces(sizes->n, entry->columns) * sizes->products;
 }
 
+/* ---- The choice: the form and the parts that take the least time by the estimates above. */
+
+#define MULTIPROCESSORS 132 /* of an H200 */
+#define SCHEDULERS 4        /* of a multiprocessor */
+#define SIMDGROUP 32
+
+/* Parts may have `least_depth` elements of K or more, and all threadgroups be `most_groups` or fewer. */
+static bool allows_parts(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts,
+                         int64_t least_depth, int64_t most_groups) {
+    return parts == 1 || (sizes->k / parts >= least_depth && tiles_of(entry, sizes) <= most_groups / parts);
+}
+
+/* The launch that adds the parts. */
+static double time_of_sum(const struct matmul_sizes *sizes, int64_t parts, double launch, double byte) {
+    return launch + byte * 4.0 * (double)(parts * sizes->products) * (double)sizes->m * (double)sizes->n;
+}
+
 /* ---- Floats. */
 
-#define FEW_TILES 256    /* fewer large tiles would leave multiprocessors idle */
-#define LEAST_PART 256   /* elements of K in a part */
+#define FLOAT_PART 128   /* elements of K in a part at least */
 #define MANY_GROUPS 1024 /* enough to occupy a large GPU */
 
+/* One multiprocessor's `groups` threadgroups at once. */
+static double time_of_round(const struct entry *entry, int64_t groups, int64_t steps) {
+    const struct float_cost *cost = &entry->cost.single;
+    if (!groups) return 0;
+    double work = cost->work * (double)pieces(groups * (entry->threads / SIMDGROUP), SCHEDULERS);
+    double step = cbrt(cost->latency * cost->latency * cost->latency + work * work * work);
+    return (double)steps * step + cost->end;
+}
+
+static double float_time(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
+    int64_t steps = pieces(pieces(sizes->k, parts), TILE_DEPTH), resident = entry->cost.single.resident;
+    int64_t groups = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS);
+    double time = (double)(groups / resident) * time_of_round(entry, resident, steps) +
+                  time_of_round(entry, groups % resident, steps);
+    return parts == 1 ? time : time + time_of_sum(sizes, parts, 4, 8e-7);
+}
+
 static struct matmul_form choose_float(const struct matmul_sizes *sizes) {
-    const struct entry *large = &float_forms[0], *small = &float_forms[1];
-    if (tiles_of(large, sizes) >= FEW_TILES) return form_of(large, 1);
-    int64_t wanted = MANY_GROUPS / tiles_of(small, sizes), most = sizes->k / LEAST_PART;
-    int64_t parts = wanted < most ? wanted : most;
-    return form_of(small, parts > 1 ? parts : 1);
+    static const int64_t part_counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+    struct matmul_form best = {0};
+    double least = INFINITY;
+    for (int i = 0; float_forms[i].rows; i++)
+        for (int p = 0; p < (int)(sizeof part_counts / sizeof *part_counts); p++) {
+            if (!allows_parts(&float_forms[i], sizes, part_counts[p], FLOAT_PART, MANY_GROUPS)) break;
+            double time = float_time(&float_forms[i], sizes, part_counts[p]);
+            if (time >= least) continue;
+            least = time;
+            best = form_of(&float_forms[i], part_counts[p]);
+        }
+    return best;
 }
 
 /* ---- 16 bits. */
 
-#define MULTIPROCESSORS 132 /* of an H200 */
 #define MOST_PARTS 16
-#define LEAST_STAGES 4       /* in a part */
-#define SUM_TIME 2.0         /* microseconds for the launch that adds the parts */
-#define SUM_BYTE_TIME 1.4e-7 /* microseconds for each of their bytes */
+#define LEAST_STAGES 4 /* in a part */
 
-static double time_of(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
+static double half_time(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
     int64_t waves = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS);
     int64_t stages = pieces(pieces(sizes->k, STAGE_DEPTH), parts);
-    double time = (double)waves * (entry->cost.wave + (double)stages * entry->cost.stage);
-    if (parts == 1) return time;
-    double bytes = 4.0 * (double)(parts * sizes->products) * (double)sizes->m * (double)sizes->n;
-    return time + SUM_TIME + bytes * SUM_BYTE_TIME;
+    double time = (double)waves * (entry->cost.half.wave + (double)stages * entry->cost.half.stage);
+    return parts == 1 ? time : time + time_of_sum(sizes, parts, 2, 1.4e-7);
 }
 
 static struct matmul_form choose_half(const struct matmul_sizes *sizes) {
-    const struct entry *best = &half_forms[0];
-    int64_t best_parts = 1, most = sizes->k / (LEAST_STAGES * STAGE_DEPTH);
-    double least = time_of(best, sizes, 1);
+    struct matmul_form best = {0};
+    double least = INFINITY;
     for (int i = 0; i < FORMS; i++)
-        for (int64_t parts = 1; parts == 1 || (parts <= most && parts <= MOST_PARTS); parts++) {
-            double time = time_of(&half_forms[i], sizes, parts);
+        for (int64_t parts = 1; parts <= MOST_PARTS; parts++) {
+            if (!allows_parts(&half_forms[i], sizes, parts, LEAST_STAGES * STAGE_DEPTH, INT64_MAX)) break;
+            double time = half_time(&half_forms[i], sizes, parts);
             if (time >= least) continue;
             least = time;
-            best = &half_forms[i];
-            best_parts = parts;
+            best = form_of(&half_forms[i], parts);
         }
-    return form_of(best, best_parts);
+    return best;
 }
 
 struct matmul_form matmul_form_choose(smelt_dtype dtype, const struct matmul_sizes *sizes) {
