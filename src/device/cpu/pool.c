@@ -9,41 +9,44 @@
 #include "device/cpu/interrupt.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define MAX_POOL_THREADS 256
 /* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
 #define SPIN_SECONDS 50e-6
+/* A thread wakes so many others, which wake so many each: a small job ends before all are awake. */
+#define WOKEN_AT_ONCE 4
+
+#define JOB_OPEN (1U << 31)
 
 struct pool {
     pthread_mutex_t callers; /* held by the caller whose job runs */
-    pthread_mutex_t lock;    /* guards the condition */
-    pthread_cond_t work;
-    atomic_uint generation; /* grows with each job */
+    atomic_uint generation;  /* grows with each job; sleepers wait for that */
     atomic_int sleeping;
     int threads; /* in addition to the caller */
     bool started;
-    /* The job. */
+    /* The job. Pool threads take part from when they are counted in `inside`, which needs JOB_OPEN: one that
+     * wakes when all pieces are taken is not waited for. */
+    atomic_uint inside;
     pool_pieces *pieces;
     void *job;
     const char *name;
     uint64_t count;
     _Atomic uint64_t next;
-    atomic_int active; /* pool threads that have not finished this job */
     pthread_mutex_t failure_lock;
     smelt_status status;
     char *message;
 };
 
-static struct pool pool = {.callers = PTHREAD_MUTEX_INITIALIZER,
-                           .lock = PTHREAD_MUTEX_INITIALIZER,
-                           .work = PTHREAD_COND_INITIALIZER,
-                           .failure_lock = PTHREAD_MUTEX_INITIALIZER};
+static struct pool pool = {.callers = PTHREAD_MUTEX_INITIALIZER, .failure_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static cpu_set_t allowed_cpus(void) {
     cpu_set_t set;
@@ -115,30 +118,66 @@ static void work(void) {
     if (span.capture && pieces) trace(span, pieces, ranges);
 }
 
+/* ---- Sleep. */
+
+static void sleep_while_generation_is(unsigned seen) {
+    atomic_fetch_add(&pool.sleeping, 1);
+    while (atomic_load(&pool.generation) == seen)
+        (void)syscall(SYS_futex, &pool.generation, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    atomic_fetch_sub(&pool.sleeping, 1);
+}
+
+/* As many as there may be pieces for, besides the one that this thread takes. */
+static void wake_some(void) {
+    uint64_t next = atomic_load(&pool.next), others = next < pool.count ? pool.count - next - 1 : 0;
+    if (!others || !atomic_load(&pool.sleeping)) return;
+    int count = others < WOKEN_AT_ONCE ? (int)others : WOKEN_AT_ONCE;
+    (void)syscall(SYS_futex, &pool.generation, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
 static void wait_for_generation(unsigned seen) {
     double until = clock_seconds() + SPIN_SECONDS;
     while (atomic_load(&pool.generation) == seen) {
         if (clock_seconds() > until) {
-            pthread_mutex_lock(&pool.lock);
-            atomic_fetch_add(&pool.sleeping, 1);
-            while (atomic_load(&pool.generation) == seen) pthread_cond_wait(&pool.work, &pool.lock);
-            atomic_fetch_sub(&pool.sleeping, 1);
-            pthread_mutex_unlock(&pool.lock);
+            sleep_while_generation_is(seen);
             return;
         }
         arch_pause();
     }
 }
 
+/* ---- The threads. */
+
+static bool enter_job(void) {
+    unsigned inside = atomic_load(&pool.inside);
+    do {
+        if (!(inside & JOB_OPEN)) return false;
+    } while (!atomic_compare_exchange_weak(&pool.inside, &inside, inside + 1));
+    return true;
+}
+
 static void *pool_thread(void *start) {
     unsigned seen = (unsigned)(uintptr_t)start;
     for (;;) {
         wait_for_generation(seen);
-        seen++;
+        seen = atomic_load(&pool.generation);
+        if (!enter_job()) continue;
+        wake_some();
         work();
-        atomic_fetch_sub(&pool.active, 1);
+        atomic_fetch_sub(&pool.inside, 1);
     }
     return NULL;
+}
+
+/* Until all threads that entered the job have left it; later ones do not enter. */
+static void close_job(void) {
+    atomic_fetch_and(&pool.inside, ~JOB_OPEN);
+    for (unsigned spins = 0; atomic_load(&pool.inside); spins++) {
+        if (spins < 4096)
+            arch_pause();
+        else
+            sched_yield();
+    }
 }
 
 /* The caller is not pinned; pool thread i takes the (i+1)th allowed CPU. */
@@ -220,18 +259,11 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
     pool.status = SMELT_OK;
     pool.message = NULL;
     atomic_store(&pool.next, 0);
-    atomic_store(&pool.active, pool.threads);
-    pthread_mutex_lock(&pool.lock);
+    atomic_store(&pool.inside, JOB_OPEN);
     atomic_fetch_add(&pool.generation, 1);
-    if (atomic_load(&pool.sleeping)) pthread_cond_broadcast(&pool.work);
-    pthread_mutex_unlock(&pool.lock);
+    wake_some();
     work();
-    for (unsigned spins = 0; atomic_load(&pool.active) > 0; spins++) {
-        if (spins < 4096)
-            arch_pause();
-        else
-            sched_yield();
-    }
+    close_job();
     smelt_status status = pool.status;
     char *message = pool.message;
     pthread_mutex_unlock(&pool.callers);
@@ -244,13 +276,11 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
 
 static void after_fork(void) {
     pthread_mutex_init(&pool.callers, NULL);
-    pthread_mutex_init(&pool.lock, NULL);
     pthread_mutex_init(&pool.failure_lock, NULL);
-    pthread_cond_init(&pool.work, NULL);
     pool.threads = 0;
     pool.started = false;
     atomic_store(&pool.sleeping, 0);
-    atomic_store(&pool.active, 0);
+    atomic_store(&pool.inside, 0);
 }
 
 __attribute__((constructor)) static void register_fork(void) {
