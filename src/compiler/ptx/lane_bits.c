@@ -28,6 +28,16 @@ static void cut(struct lane_number *n, unsigned width) {
     for (unsigned i = width; i < 64; i++) n->bits[i] = zero;
 }
 
+/* Two of the three are the same bit of the lane's number: the place of the other one, which is left beside a
+ * carry of that bit; otherwise -1. */
+static int find_twice(const struct lane_bit three[3]) {
+    for (int k = 0; k < 3; k++) {
+        const struct lane_bit *a = &three[(k + 1) % 3], *b = &three[(k + 2) % 3];
+        if (a->kind == BIT_OF_LANE && b->kind == BIT_OF_LANE && a->lanes == b->lanes) return k;
+    }
+    return -1;
+}
+
 static void add(struct lane_number *a, const struct lane_number *b) {
     struct lane_number out;
     struct lane_bit carry = zero;
@@ -35,6 +45,12 @@ static void add(struct lane_number *a, const struct lane_number *b) {
         const struct lane_bit three[3] = {a->bits[i], b->bits[i], carry};
         unsigned lanes = 0, ones = 0;
         struct lane_bit one = zero;
+        int twice = find_twice(three);
+        if (twice >= 0) {
+            out.bits[i] = three[twice];
+            carry = three[(twice + 1) % 3];
+            continue;
+        }
         for (int k = 0; k < 3; k++) {
             if (three[k].kind == BIT_ZERO) continue;
             ones++;
@@ -183,6 +199,29 @@ static bool find_operation(struct finder *f, LLVMValueRef value, int depth, stru
     return true;
 }
 
+/* A choice between two constants by one bit of the lane's number. */
+static bool find_choice(struct finder *f, LLVMValueRef select, int depth, struct lane_number *out) {
+    LLVMValueRef test = LLVMGetOperand(select, 0), masked;
+    uint64_t set, clear, bit, none;
+    if (!LLVMIsAICmpInst(test) || !is_constant_integer(LLVMGetOperand(select, 1), &set) ||
+        !is_constant_integer(LLVMGetOperand(select, 2), &clear) ||
+        !is_constant_integer(LLVMGetOperand(test, 1), &none) || none)
+        return false;
+    masked = LLVMGetOperand(test, 0);
+    bool equal = LLVMGetICmpPredicate(test) == LLVMIntEQ;
+    if ((!equal && LLVMGetICmpPredicate(test) != LLVMIntNE) || !LLVMIsABinaryOperator(masked) ||
+        LLVMGetInstructionOpcode(masked) != LLVMAnd ||
+        !is_constant_integer(LLVMGetOperand(masked, 1), &bit) || !bit || (bit & (bit - 1)))
+        return false;
+    struct lane_bit chosen = find(f, LLVMGetOperand(masked, 0), depth).bits[__builtin_ctzll(bit)];
+    if (chosen.kind != BIT_OF_LANE) return false;
+    uint64_t high = equal ? clear : set, low = equal ? set : clear;
+    *out = constant(high & low);
+    for (unsigned i = 0; i < 64; i++)
+        if ((high ^ low) >> i & 1) out->bits[i] = high >> i & 1 ? chosen : other(chosen.lanes);
+    return true;
+}
+
 static bool find_parts(struct finder *f, LLVMValueRef value, int depth, struct lane_number *out) {
     uint64_t number;
     if (is_constant_integer(value, &number)) {
@@ -192,6 +231,7 @@ static bool find_parts(struct finder *f, LLVMValueRef value, int depth, struct l
     if (!LLVMIsAInstruction(value) || depth == 0) return false;
     if (LLVMIsACallInst(value)) return find_position(f, value, out);
     if (LLVMIsABinaryOperator(value)) return find_operation(f, value, depth - 1, out);
+    if (LLVMIsASelectInst(value)) return find_choice(f, value, depth - 1, out);
     bool widens = LLVMIsAZExtInst(value) || LLVMIsASExtInst(value);
     if (!widens && !LLVMIsATruncInst(value)) return false;
     LLVMValueRef from = LLVMGetOperand(value, 0);
@@ -261,29 +301,47 @@ static unsigned bit_in(struct lane_bit bit, unsigned lane) {
     return bit.kind == BIT_ONE || (bit.kind == BIT_OF_LANE && lane & bit.lanes);
 }
 
-unsigned ptx_lane_bank_words(const struct lane_address *low, const struct lane_address *high, unsigned k) {
-    uint64_t words[BANKS][32];
-    unsigned counts[BANKS] = {0}, most = 0;
+bool ptx_lane_words(const struct lane_address *address, struct lane_words *out) {
+    const struct lane_bit *bits = address->offset.bits;
     for (unsigned lane = 0; lane < 32; lane++) {
-        const struct lane_number *n = lane >> k & 1 ? &high->offset : &low->offset;
-        unsigned bank = 0, lanes = 0;
+        unsigned lanes = 0;
         uint64_t word = 0;
         for (unsigned i = 2; i < 32; i++) {
-            bool differs = n->bits[i].kind == BIT_OTHER && n->bits[i].lanes;
-            if (differs && i < 7) return 0;
-            if (differs) lanes |= n->bits[i].lanes;
-            word |= (uint64_t)bit_in(n->bits[i], lane) << i;
+            bool differs = bits[i].kind == BIT_OTHER && bits[i].lanes;
+            if (differs && i < 7) return false;
+            if (differs) lanes |= bits[i].lanes;
+            word |= (uint64_t)bit_in(bits[i], lane) << (i - 2);
         }
-        bank = (unsigned)(word >> 2) % BANKS;
         /* Unknown bits may depend on some bits of the lane's number: lanes that differ in these count as
          * accessing different words. */
-        word |= (uint64_t)(lane & lanes) << 32;
-        unsigned i = 0;
-        while (i < counts[bank] && words[bank][i] != word) i++;
-        if (i == counts[bank]) words[bank][counts[bank]++] = word;
-        if (counts[bank] > most) most = counts[bank];
+        out->of[lane] = word | (uint64_t)(lane & lanes) << 32;
     }
-    return most;
+    return true;
+}
+
+unsigned ptx_lane_passes(const struct lane_words *words, unsigned each) {
+    unsigned passes = 0;
+    for (unsigned first = 0; first < 32; first += 32 / each) {
+        uint64_t served[BANKS][32];
+        unsigned counts[BANKS] = {0}, most = 0;
+        for (unsigned k = 0; k < 32; k++) {
+            uint64_t word = words->of[first + k / each] + k % each;
+            unsigned bank = (unsigned)word % BANKS, i = 0;
+            while (i < counts[bank] && served[bank][i] != word) i++;
+            if (i == counts[bank]) served[bank][counts[bank]++] = word;
+            if (counts[bank] > most) most = counts[bank];
+        }
+        passes += most;
+    }
+    return passes;
+}
+
+unsigned ptx_lane_bank_words(const struct lane_address *low, const struct lane_address *high, unsigned k) {
+    struct lane_words words, of_high;
+    if (!ptx_lane_words(low, &words) || !ptx_lane_words(high, &of_high)) return 0;
+    for (unsigned lane = 0; lane < 32; lane++)
+        if (lane >> k & 1) words.of[lane] = of_high.of[lane];
+    return ptx_lane_passes(&words, 1);
 }
 
 bool ptx_lane_distance(const struct lane_address *a, const struct lane_address *b, int64_t *distance) {

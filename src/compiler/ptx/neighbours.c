@@ -45,14 +45,14 @@ bool ptx_only_parts_are_used(LLVMValueRef vector) {
 }
 
 /* Two bytes: LLVM would convert between a vector of them and an integer through memory. */
-static void load_pair(struct unit *unit, LLVMValueRef load) {
+static bool load_pair(struct unit *unit, LLVMValueRef load) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(load), i16 = LLVMInt16TypeInContext(unit->context);
     LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || LLVMGetVectorSize(type) != 2 ||
         LLVMGetElementType(type) != byte || LLVMGetAlignment(load) < 2 ||
         !ptx_known_zeros(unit, LLVMGetOperand(load, 0)) || !ptx_only_parts_are_used(load))
-        return;
+        return false;
     LLVMPositionBuilderBefore(b, load);
     LLVMValueRef word = LLVMBuildLoad2(b, i16, LLVMGetOperand(load, 0), ""), parts[2];
     LLVMSetAlignment(word, LLVMGetAlignment(load));
@@ -63,6 +63,17 @@ static void load_pair(struct unit *unit, LLVMValueRef load) {
         LLVMValueRef part = LLVMGetUser(use);
         LLVMReplaceAllUsesWith(part, parts[LLVMConstIntGetZExtValue(LLVMGetOperand(part, 1)) & 1]);
     }
+    return true;
+}
+
+smelt_status ptx_join_narrow(struct unit *unit) {
+    bool any = false;
+    TRY(ptx_run_passes(unit, "function(load-store-vectorizer)"));
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (LLVMIsALoadInst(instruction) && load_pair(unit, instruction)) any = true;
+    }
+    return any ? ptx_run_passes(unit, "function(adce)") : SMELT_OK;
 }
 
 smelt_status pass_ptx_neighbours(struct unit *unit) {
@@ -72,10 +83,6 @@ smelt_status pass_ptx_neighbours(struct unit *unit) {
         if (is_narrow(unit, instruction) && claim(unit, instruction)) any = true;
     }
     if (!any) return SMELT_OK;
-    TRY(ptx_run_passes(unit, "function(load-store-vectorizer)"));
-    FOR_EACH_BLOCK(block, unit->entry)
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        if (LLVMIsALoadInst(instruction)) load_pair(unit, instruction);
-    }
+    TRY(ptx_join_narrow(unit));
     return ptx_run_passes(unit, "function(instcombine<no-verify-fixpoint>,early-cse)");
 }

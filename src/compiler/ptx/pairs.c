@@ -40,6 +40,27 @@ struct pairing {
     int64_t between;
 };
 
+/* Whether the function called computes a value from values of lanes, and does no more. */
+static bool is_value_of_lanes(const char *name) {
+    static const char *const starts[] = {"llvm.fma", "llvm.nvvm.shfl.", "llvm.nvvm.prmt"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(name, starts[i], strlen(starts[i])) == 0) return true;
+    return false;
+}
+
+bool ptx_ends_stores(LLVMValueRef i) {
+    if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) {
+        LLVMValueRef pointer = LLVMGetOperand(i, LLVMIsALoadInst(i) ? 0 : 1);
+        return LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) != PTX_GLOBAL ||
+               LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic;
+    }
+    if (LLVMIsACallInst(i))
+        return intrinsic_traits(intrinsic_of(i))->kind != OF_THREAD && !matrix_is_assembly(i) &&
+               !is_value_of_lanes(called_name(i));
+    return LLVMIsATerminatorInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) ||
+           LLVMIsAFenceInst(i);
+}
+
 /* ---- Which stores. */
 
 static bool is_shared(LLVMValueRef pointer) {
@@ -74,20 +95,6 @@ static bool find_store(struct pairing *p, LLVMValueRef instruction, int place, s
     return is_half_store(p->unit, instruction) &&
            ptx_lane_address(&p->divergence, LLVMGetOperand(instruction, 1), place, &s->address) &&
            find_partner(s);
-}
-
-/* Whether stores that wait may not pass the instruction. */
-static bool ends_waiting(LLVMValueRef i) {
-    if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) {
-        LLVMValueRef pointer = LLVMGetOperand(i, LLVMIsALoadInst(i) ? 0 : 1);
-        return LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) != PTX_GLOBAL ||
-               LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic;
-    }
-    if (LLVMIsACallInst(i))
-        return intrinsic_traits(intrinsic_of(i))->kind != OF_THREAD && !matrix_is_assembly(i) &&
-               strncmp(called_name(i), "llvm.fma", 8) != 0;
-    return LLVMIsATerminatorInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) ||
-           LLVMIsAFenceInst(i);
 }
 
 /* ---- One word. */
@@ -209,7 +216,7 @@ static bool may_wait(const struct pairing *p, const struct half_store *s) {
 static void look_at(struct pairing *p, LLVMValueRef instruction, int place) {
     struct half_store s;
     if (!find_store(p, instruction, place, &s)) {
-        if (ends_waiting(instruction)) join_waiting(p);
+        if (ptx_ends_stores(instruction)) join_waiting(p);
         return;
     }
     if (!may_wait(p, &s)) join_waiting(p);

@@ -21,6 +21,7 @@ const struct pass ptx_passes[] = {
     PASS("ptx-strides", pass_ptx_strides),
     PASS("ptx-matrix", pass_ptx_matrix),
     PASS("ptx-pairs", pass_ptx_pairs),
+    PASS("ptx-banks", pass_ptx_banks),
     PASS("ptx-simdgroup", pass_ptx_simdgroup),
     /* Copied paths may leave unreachable blocks. */
     LLVM_PASSES("function(simplifycfg)"),

@@ -42,6 +42,10 @@ smelt_status pass_ptx_matrix(struct unit *unit);
 
 /* pairs.c — pairs of lanes that store the halves of the same words of threadgroup memory store words. */
 smelt_status pass_ptx_pairs(struct unit *unit);
+/* … whether stores to threadgroup memory may not move behind the instruction. */
+bool ptx_ends_stores(LLVMValueRef instruction);
+/* banks.c — some lanes take stores to threadgroup memory in another order, so that fewer share a bank. */
+smelt_status pass_ptx_banks(struct unit *unit);
 
 /* lower.c — addresses of arguments, before LLVM joins those of two ways into one of an index that depends. */
 smelt_status pass_ptx_addresses(struct unit *unit);
@@ -89,6 +93,8 @@ smelt_status pass_ptx_atomics(struct unit *unit);
 unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
 /* neighbours.c — neighbouring narrow accesses become wide ones where their addresses are aligned. */
 smelt_status pass_ptx_neighbours(struct unit *unit);
+/* … LLVM joins neighbours that are as aligned as they claim, bytes to words. */
+smelt_status ptx_join_narrow(struct unit *unit);
 /* Whether each user of a vector takes one element, by a constant index. */
 bool ptx_only_parts_are_used(LLVMValueRef vector);
 /* align.c — the claimed alignment of accesses is proved, or checked at run time, or dropped. Behind it LLVM's

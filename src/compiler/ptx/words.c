@@ -274,7 +274,7 @@ smelt_status pass_ptx_words(struct unit *unit) {
     w->unit = unit;
     smelt_status status = SMELT_OK;
     /* Elements of aligned vectors, of which LLVM may have made loads of their own, are joined first. */
-    if (count_narrow(w) >= FEWEST_LOADS) status = ptx_run_passes(unit, "function(load-store-vectorizer)");
+    if (count_narrow(w) >= FEWEST_LOADS) status = ptx_join_narrow(unit);
     if (status == SMELT_OK && count_narrow(w) >= FEWEST_LOADS) {
         /* So that neighbours have the same base, and differ in constants alone. */
         FOR_EACH_BLOCK(block, unit->entry)

@@ -1,0 +1,77 @@
+// Stores to threadgroup memory whose lanes share banks (test_banks.py).
+#include <metal_stdlib>
+using namespace metal;
+
+// Halfs as public kernels stage a tile: pairs of lanes exchange them, and four lanes then use each bank.
+kernel void staged(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[64 * 32];
+    const ushort row = me / 2, piece = me % 2;
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) tile[64 * (row / 8 + 8 * (piece * 2 + i / 8)) + 8 * (i % 8) + row % 8] = a[me * 16 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 16; i++) o[me * 16 + i] = tile[me * 16 + i];
+}
+
+// Words: lanes that differ in one of two bits share banks.
+kernel void words(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]], uint me [[thread_index_in_threadgroup]]) {
+    threadgroup uint tile[64 * 8];
+    const uint place = me % 8 + me / 8 * 64;
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 8; i++) tile[place + 8 * i] = a[me * 8 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 8; i++) o[me * 8 + i] = tile[me * 8 + i];
+}
+
+// Numbers of two words, in a loop: halves of a simdgroup store one after the other.
+kernel void longs(device const ulong *a [[buffer(0)]], device ulong *o [[buffer(1)]], uint me [[thread_index_in_threadgroup]]) {
+    threadgroup ulong tile[64 * 4];
+    const uint place = me % 8 + me / 8 * 32;
+    for (uint round = 0; round < 3; round++) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+        for (uint i = 0; i < 4; i++) tile[place + 8 * i] = a[me * 4 + i] + round;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+        for (uint i = 0; i < 4; i++) o[(round * 64 + me) * 4 + i] = tile[me * 4 + i];
+    }
+}
+
+// Places that depend on an argument: if two are the same, the later store wins.
+kernel void again(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &by [[buffer(2)]],
+                  uint me [[thread_index_in_threadgroup]]) {
+    threadgroup uint tile[64 * 64];
+    const uint place = me * 64;
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) {
+        tile[place + 8 * i] = a[me * 8 + 2 * i];
+        tile[place + 8 * i + 8 * by] = a[me * 8 + 2 * i + 1];
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 8; i++) o[me * 8 + i] = tile[place + 8 * i];
+}
+
+// A load between two stores reads what the first of them wrote.
+kernel void between(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &by [[buffer(2)]],
+                    uint me [[thread_index_in_threadgroup]]) {
+    threadgroup uint tile[64 * 32];
+    const uint place = me * 32;
+    tile[place] = a[me];
+    const uint before = tile[place + 8 * by];
+    tile[place + 8] = before + 1;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    o[me * 2] = tile[place];
+    o[me * 2 + 1] = tile[place + 8];
+}
+
+// Neighbours of one thread, which it stores at once: nothing to gain by another order.
+kernel void neighbours(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]], uint me [[thread_index_in_threadgroup]]) {
+    threadgroup uint tile[64 * 4];
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) tile[me * 4 + i] = a[me * 4 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) o[me * 4 + i] = tile[(63 - me) * 4 + i];
+}
