@@ -125,7 +125,7 @@ static LLVMValueRef lane_bit(struct banks *s, unsigned bit) {
     return LLVMBuildICmp(b, LLVMIntNE, set, constant_i32(unit, 0), "");
 }
 
-/* Bit by bit of the order's number: how far from its own place store `i` goes in this lane. */
+/* The shift of this lane's order, of which set[t] is bit t. */
 static LLVMValueRef choose_shift(struct banks *s, const int64_t shifts[MOST_ORDERS],
                                  const LLVMValueRef set[MOST_TURNS], int turns) {
     struct unit *unit = s->unit;
@@ -139,7 +139,7 @@ static LLVMValueRef choose_shift(struct banks *s, const int64_t shifts[MOST_ORDE
     return values[0];
 }
 
-/* In each order: the store whose part store `i` takes. */
+/* parts[order][i]: the store whose value and place store `i` has in lanes of that order. */
 static void find_parts(const struct group *g, int parts[MOST_ORDERS][MOST_STORES]) {
     for (int order = 0; order < 1 << g->turns; order++) {
         for (int i = 0; i < g->count; i++) parts[order][i] = i;
