@@ -5,6 +5,9 @@
 #ifndef __METAL_VERSION__
 #define __METAL_VERSION__ 320
 #endif
+#if __METAL_VERSION__ < 300
+#define __METAL_MACOS__ 1
+#endif
 
 // bfloat is a type of the language.
 #define __HAVE_BFLOAT__ 1

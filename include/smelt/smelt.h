@@ -646,7 +646,8 @@ SMELT_API smelt_status smelt_library_create(const smelt_library_desc *desc, smel
 SMELT_API smelt_library *smelt_library_retain(smelt_library *library);
 SMELT_API void smelt_library_release(smelt_library *library);
 
-/* The host names of the kernel functions, in the order of the text. */
+/* The host names of the kernel functions, in the order of the text: that of [[host_name]], otherwise the
+ * function's name with its namespaces, as in "blas::axpy". */
 SMELT_API int smelt_library_function_count(const smelt_library *library);
 SMELT_API const char *smelt_library_function_name(const smelt_library *library, int index);
 
@@ -668,7 +669,7 @@ typedef struct smelt_constant {
 } smelt_constant;
 
 typedef struct smelt_function_desc {
-    const char *name; /* host name; NULL: the only function of the file */
+    const char *name; /* host name, or without namespaces if that is unique; NULL: the only function */
     smelt_constant constants[SMELT_MAX_CONSTANTS];
     uint64_t reserved[8];
 } smelt_function_desc;
@@ -789,7 +790,7 @@ typedef struct smelt_build_desc {
      * "sm_87", "sm_89", "sm_90": NVIDIA GPUs of this compute capability or higher; "sm_90a": 9.0 only. No GPU
      * is needed. Ended by NULL; empty: "cpu". */
     const char *targets[SMELT_MAX_BUILD_TARGETS];
-    const char *const *entries; /* host names, ended by NULL; NULL: all */
+    const char *const *entries; /* names as in smelt_function_desc, ended by NULL; NULL: all */
     /* Values of function constants. An entry that reads a constant without a value is packaged without code;
      * the compiler library compiles it, without clang, when it is loaded with all values. */
     smelt_constant constants[SMELT_MAX_CONSTANTS];

@@ -18,7 +18,8 @@ setattr(Function, "__signature__", CallSignature(function_signature))
 class Library(_smelt.Library):
     """The kernel functions of a .metal file or package, from `smelt.library`. `lib.my_kernel` is the function of that
     name, as is `lib.function("my_kernel")`, which also takes values of function constants; `lib.functions` has the
-    names. Calls of functions are described at `smelt.Function`."""
+    names. A kernel in a namespace is called "blas::axpy", and also "axpy" if no other kernel is. Calls of functions are
+    described at `smelt.Function`."""
 
     _origin: _origin.Origin | None = None
 
@@ -48,7 +49,8 @@ class Library(_smelt.Library):
             raise failure
 
     def __getattr__(self, name: str) -> Function:
-        if name.startswith("__") or name not in self.functions:
+        in_namespaces = [function for function in self.functions if function.endswith("::" + name)]
+        if name.startswith("__") or (name not in self.functions and len(in_namespaces) != 1):
             known = ", ".join(self.functions[:20]) + (" …" if len(self.functions) > 20 else "")
             raise AttributeError(f"the library has no kernel function '{name}'; expected one of: {known}")
         function = self._function(name, None)

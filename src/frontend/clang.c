@@ -255,7 +255,11 @@ static const char *const dialect_flags[] = {
     "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-fno-strict-float-cast-overflow",
     "-ffp-contract=on", "-O3", "-disable-llvm-passes", "-debug-info-kind=line-tables-only",
     "-dwarf-version=4", "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20",
-    "-ftemplate-backtrace-limit=0", NULL};
+    "-ftemplate-backtrace-limit=0",
+    /* Errors of clang 19 that Metal's compiler, an older clang for C++14, does not have: NS_ENUM of headers
+     * that are shared with Objective-C, `a.template f(x)`, (Enum)7 in a constant expression, `register`. */
+    "-Wno-elaborated-enum-base", "-Wno-missing-template-arg-list-after-template-kw",
+    "-Wno-enum-constexpr-conversion", "-Wno-register", NULL};
 
 /* Likely mistakes, and conversions that change a value or its sign. Other warnings would be about code that
  * the rewriter generates. */

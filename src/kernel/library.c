@@ -106,9 +106,16 @@ const struct entry *library_entry(const smelt_library *library, int index) {
 }
 
 int library_find(const smelt_library *library, const char *name) {
-    for (int i = 0; i < smelt_library_function_count(library); i++)
-        if (strcmp(library_entry(library, i)->host_name, name) == 0) return i;
-    return -1;
+    int found = -1, matches = 0;
+    for (int i = 0; i < smelt_library_function_count(library); i++) {
+        const char *host_name = library_entry(library, i)->host_name;
+        if (strcmp(host_name, name) == 0) return i;
+        const char *colon = strrchr(host_name, ':');
+        if (!colon || strcmp(colon + 1, name) != 0) continue;
+        found = i;
+        matches++;
+    }
+    return matches == 1 ? found : -1;
 }
 
 const char *smelt_library_function_name(const smelt_library *library, int index) {
@@ -195,15 +202,16 @@ static smelt_status check_build(const smelt_library *library, const smelt_build_
 /* The entries of these names (NULL: all) in the order of the text, each once. */
 static smelt_status choose_entries(const smelt_library *library, const char *const *names,
                                    const struct entry **entries, int *count) {
-    *count = 0;
-    for (const char *const *name = names; name && *name; name++)
-        if (library_find(library, *name) < 0) return library_lacks(library, *name);
-    for (int i = 0; i < smelt_library_function_count(library); i++) {
-        bool wanted = !names;
-        for (const char *const *name = names; name && *name; name++)
-            wanted |= strcmp(*name, library_entry(library, i)->host_name) == 0;
-        if (wanted) entries[(*count)++] = library_entry(library, i);
+    int functions = smelt_library_function_count(library);
+    for (int i = 0; !names && i < functions; i++) entries[i] = library_entry(library, i);
+    for (const char *const *name = names; name && *name; name++) {
+        int index = library_find(library, *name);
+        if (index < 0) return library_lacks(library, *name);
+        entries[index] = library_entry(library, index);
     }
+    *count = 0;
+    for (int i = 0; i < functions; i++)
+        if (entries[i]) entries[(*count)++] = entries[i];
     if (!*count) return fail(SMELT_ERROR_INVALID_ARGUMENT, "library build: the list of entries is empty");
     return SMELT_OK;
 }

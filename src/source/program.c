@@ -215,7 +215,7 @@ static smelt_status find_others(struct program *p, const struct structure *s) {
         const struct kernel_site *site = &s->kernels[k];
         if (!site->graphics || !site->body) continue;
         p->others[p->other_count++] = (struct other_function){
-            site->host_name ? site->host_name : last_part(site->name),
+            site->host_name ? site->host_name : site->name,
             tokens_text(&p->input, site->stage, site->stage + 1, &p->arena), site->start};
     }
     return SMELT_OK;
@@ -234,7 +234,7 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
             k++;
             if (kernel->is_template || !kernel->body || kernel->graphics) continue;
             struct entry *entry =
-                add_entry(p, kernel->host_name ? kernel->host_name : last_part(kernel->name), kernel->start);
+                add_entry(p, kernel->host_name ? kernel->host_name : kernel->name, kernel->start);
             if (!entry) continue;
             set_name(p, entry, kernel->name);
             entry->definition = kernel->scope;

@@ -62,6 +62,19 @@ def test_functions_are_attributes(lib):
         lib.function("nothing")
 
 
+def test_kernels_of_one_name_in_two_namespaces_are_two():
+    def kernel(name, value):
+        return f"kernel void {name}(device int *out, uint i [[thread_position_in_grid]]) {{ out[i] = {value}; }}"
+
+    lib = smelt.library(f"namespace a {{ {kernel('fill', 1)} }} namespace b {{ {kernel('fill', 2)} {kernel('only', 3)} }}")
+    out = np.zeros(1, np.int32)
+    for function, expected in ((lib.function("a::fill"), 1), (getattr(lib, "b::fill"), 2), (lib.only, 3)):
+        function(out, threads=1, group_size=1)
+        assert out[0] == expected
+    with pytest.raises(AttributeError, match="no kernel function 'fill'; expected one of: a::fill, b::fill, b::only"):
+        lib.fill
+
+
 def test_arguments_by_position_are_buffers_in_place(lib):
     x, y = floats(1003), floats(1003)
     expected = (y + 2.5 * x.astype(np.float64)).astype(np.float32)
