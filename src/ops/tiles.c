@@ -98,12 +98,8 @@ static void swap_sides(struct matrices *m, smelt_array *operands[2]) {
 /* The largest tile: the runtime's own blocks. */
 #define MOST_ROWS 512
 #define MOST_COLUMNS 256
-/* Multiply-adds that are not worth being divided: some microseconds. Tiles of less than GOOD_WORK spend much
- * of their time on packing: they are divided only until each thread has FEW_TILES. */
+/* Multiply-adds that are not worth being divided: some microseconds. */
 #define LEAST_WORK (INT64_C(1) << 18)
-#define GOOD_WORK (INT64_C(1) << 20)
-#define FEW_TILES 2
-#define MANY_TILES 4
 
 static int64_t pieces(int64_t size, int64_t of) {
     return (size + of - 1) / of;
@@ -113,11 +109,6 @@ static int64_t tiles_of(const struct matrices *m) {
     int64_t count = pieces(m->rows, m->tile_rows) * pieces(m->columns, m->tile_columns);
     for (uint32_t d = 0; d < m->batch_rank; d++) count *= m->batch_size[d];
     return count;
-}
-
-static bool should_divide(const struct matrices *m, int threads) {
-    int64_t work = m->tile_rows * m->tile_columns * m->depth, tiles = tiles_of(m);
-    return work > GOOD_WORK ? tiles < MANY_TILES * threads : work > LEAST_WORK && tiles < FEW_TILES * threads;
 }
 
 /* Tiles of the sizes that were tuned for single products; else they are halved until each of `threads` has
@@ -133,7 +124,7 @@ static void choose_tiles(const struct product *p, struct matrices *m, bool vecto
         if (tuned[1] < m->columns) m->tile_columns = tuned[1];
         return;
     }
-    while (threads > 1 && should_divide(m, threads))
+    while (threads > 1 && tiles_of(m) < 4 * threads && m->tile_rows * m->tile_columns * m->depth > LEAST_WORK)
         if (vector || m->tile_rows >= m->tile_columns)
             m->tile_rows = pieces(m->tile_rows, 2);
         else

@@ -22,8 +22,6 @@
 #define MAX_POOL_THREADS 256
 /* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
 #define SPIN_SECONDS 50e-6
-/* A thread wakes so many others, which wake so many each: a small job ends before all are awake. */
-#define WOKEN_AT_ONCE 4
 
 #define JOB_OPEN (1U << 31)
 
@@ -127,12 +125,13 @@ static void sleep_while_generation_is(unsigned seen) {
     atomic_fetch_sub(&pool.sleeping, 1);
 }
 
-/* As many as there may be pieces for, besides the one that this thread takes. */
-static void wake_some(void) {
-    uint64_t next = atomic_load(&pool.next), others = next < pool.count ? pool.count - next - 1 : 0;
-    if (!others || !atomic_load(&pool.sleeping)) return;
-    int count = others < WOKEN_AT_ONCE ? (int)others : WOKEN_AT_ONCE;
-    (void)syscall(SYS_futex, &pool.generation, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+/* Wakes as many sleepers as there are pieces for, besides the caller's. All at once: threads that woke others
+ * would be later by the time that each takes to wake. */
+static void wake_sleepers(void) {
+    int64_t count = (int64_t)pool.count - 1;
+    if (count < 1 || !atomic_load(&pool.sleeping)) return;
+    if (count > pool.threads) count = pool.threads;
+    (void)syscall(SYS_futex, &pool.generation, FUTEX_WAKE_PRIVATE, (int)count, NULL, NULL, 0);
 }
 
 static void wait_for_generation(unsigned seen) {
@@ -162,7 +161,6 @@ static void *pool_thread(void *start) {
         wait_for_generation(seen);
         seen = atomic_load(&pool.generation);
         if (!enter_job()) continue;
-        wake_some();
         work();
         atomic_fetch_sub(&pool.inside, 1);
     }
@@ -261,7 +259,7 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
     atomic_store(&pool.next, 0);
     atomic_store(&pool.inside, JOB_OPEN);
     atomic_fetch_add(&pool.generation, 1);
-    wake_some();
+    wake_sleepers();
     work();
     close_job();
     smelt_status status = pool.status;
