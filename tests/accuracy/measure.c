@@ -128,6 +128,13 @@ static void compare_columns(struct group *group, int function, smelt_array *resu
     m->compared += group->sweep.size;
 }
 
+/* In a sample, only the first engine runs modes other than safe. */
+static bool is_measured(const struct group *group, int math, int engine, bool brief) {
+    bool sampled = group->engines->sampled;
+    if (math == SMELT_MATH_SAFE) return true;
+    return !(sampled && engine) && (!brief || (math == SMELT_MATH_FAST && !sampled));
+}
+
 static void measure_chunk(struct group *group, int chunk) {
     const struct sweep *sweep = &group->sweep;
     bool compare = chunk >= sweep->chunks - sweep->compared;
@@ -138,7 +145,7 @@ static void measure_chunk(struct group *group, int chunk) {
     bool brief = sweep->dtype != SMELT_FLOAT32 && sweep->size <= 1 << 17 && group->count > 1;
     for (int math = 0; math < (compare ? MODES : 1); math++)
         for (int engine = 0; engine < (compare ? ENGINES : 1); engine++)
-            if (math == SMELT_MATH_SAFE || !brief || (math == SMELT_MATH_FAST && !group->engines->sampled))
+            if (is_measured(group, math, engine, brief))
                 results[math][engine] =
                     program_run(&group->programs[math], &group->arguments, group->engines->name[engine]);
     for (int function = group->first; results[0][0] && function < group->first + group->count; function++) {

@@ -42,7 +42,7 @@ def _options(command):
     """The options of a command, without the compiler, the input and the output. Second, the option that defines the macro
     whose value differs for each file of tests/ml."""
     words = shlex.split(command)
-    start = next(i for i, word in enumerate(words) if word.startswith("-"))
+    start = next((i for i, word in enumerate(words) if word.startswith("-")), 0)
     ends = [i for i, word in enumerate(words) if word in ("-o", "-c")]
     words = [word for i, word in enumerate(words) if i >= start and i not in ends and i - 1 not in ends]
     own = [word for word in words if word.startswith("-DSMELT_ML_NAME")]

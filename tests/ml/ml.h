@@ -66,6 +66,10 @@ struct launch {
     bool open; /* the devices' results may differ: float atomics, or a math mode other than safe */
 };
 
+/* Whether every kernel runs: not in make check on a CPU, which leaves out some that take seconds to compile.
+ */
+bool runs_all(void);
+
 /* Runs on the oracle and on the device under test; in make check, not all kernels have an oracle. The SIMD
  * engine must not refuse, and unless `open` all written bits must be equal (on a GPU, except for the kernels
  * of rounding.c). With ML_TIMES in the environment, prints the time of both; with ML_TIMES=check, what

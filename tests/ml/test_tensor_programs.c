@@ -105,15 +105,17 @@ static void attend(struct attention a) {
     check(entry, out, expected, allowed, allowed);
 }
 
+/* Sizes of heads are instances of one template: make check has the smallest of each type. */
 static void attention(void **s) {
     (void)s;
     attend((struct attention){SMELT_FLOAT16, 64, 2, 2, 1, 40, 50, .causal = true});
     attend((struct attention){SMELT_BFLOAT16, 80, 1, 2, 2, 16, 32, .causal = false});
     attend((struct attention){SMELT_FLOAT32, 96, 1, 2, 1, 33, 65, .masked = true});
-    attend((struct attention){SMELT_FLOAT16, 128, 1, 4, 2, 17, 31, .causal = true, .masked = true});
-    attend((struct attention){SMELT_BFLOAT16, 256, 1, 1, 1, 5, 70, .causal = false});
     /* The first rows see no key. */
     attend((struct attention){SMELT_FLOAT16, 64, 1, 1, 1, 20, 7, .causal = true});
+    if (!runs_all()) return;
+    attend((struct attention){SMELT_FLOAT16, 128, 1, 4, 2, 17, 31, .causal = true, .masked = true});
+    attend((struct attention){SMELT_BFLOAT16, 256, 1, 1, 1, 5, 70, .causal = false});
 }
 
 ML_MAIN(ML_TEST(int4), ML_TEST(attention))

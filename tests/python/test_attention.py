@@ -56,8 +56,8 @@ DEPTHS = (1, 40, 64, 80, 96, 128, 256)
 HEADS = [*(("float32", depth) for depth in DEPTHS), ("float16", 96), ("bfloat16", 128), ("float16", 257), ("bfloat16", 64)]
 
 
-# Each case compiles two kernels, so make check runs four: the smallest and largest float32, and two in 16 bits, one of odd size.
-@pytest.mark.parametrize("dtype, depth", HEADS if FULL else [("float32", 1), ("float32", 256), ("bfloat16", 128), ("float16", 257)])
+# Each case compiles two kernels, so make check runs three: the smallest and largest float32, and one of odd size in 16 bits.
+@pytest.mark.parametrize("dtype, depth", HEADS if FULL else [("float32", 1), ("float32", 256), ("float16", 257)])
 def test_heads_of_every_size(dtype, depth):
     arrays = inputs(dtype, 2, 4, 2, 17, 33, depth)
     q, k, v = map(values_of, arrays)
@@ -180,9 +180,9 @@ def gradients_of(q, k, v, g, scale, mask=None, sinks=None):
 GRADIENTS = [
     ("float32", (2, 4, 2, 70, 131, 64, 64)), ("float32", (1, 3, 1, 5, 77, 80, 33)), ("float16", (1, 2, 2, 65, 64, 96, 96)),
     ("bfloat16", (1, 4, 1, 33, 129, 128, 128)), ("float32", (1, 1, 1, 40, 7, 16, 128))]
-# Each pair compiles kernels of its own: SMELT_TEST_FULL=1 tests all, as make check-long does.
+# Each pair compiles kernels of its own: make check runs two, make check-long all.
 PAIRS = [(*sizes, mask) for i, sizes in enumerate(GRADIENTS) for mask in ("all", "causal", "bool", "floats")
-         if FULL or mask == ("causal", "floats", "bool", "causal", "all")[i]]
+         if FULL or mask == (None, "floats", None, "causal", None)[i]]
 
 
 @pytest.mark.parametrize("dtype, sizes, kind", PAIRS)
