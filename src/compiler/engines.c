@@ -9,6 +9,7 @@ static const struct pass of_scalar[] = {
 static const struct pass of_checked[] = {PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
 
 static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
+                                      PASS("simd-unit-strides", pass_simd_unit_strides),
                                       PASS("simd-columns", pass_simd_columns),
                                       PASS("simd-merged", pass_simd_merged),
                                       PASS("simd-prepare", pass_simd_prepare),

@@ -224,6 +224,8 @@ smelt_status pass_bounds(struct unit *unit);
  * becomes code of a gang; is protected from LLVM's code generator. They set unit->refused, with a message,
  * where they cannot. */
 smelt_status pass_simd_prepare(struct unit *unit);
+/* simd/unit_strides.c — blocks with accesses at multiples of a stride get a form for the stride 1. */
+smelt_status pass_simd_unit_strides(struct unit *unit);
 /* simd/columns.c — loops in which each thread steps through a row of its own run a few rounds at once. */
 smelt_status pass_simd_columns(struct unit *unit);
 /* … merged.c: what all ways to a block compute alike is computed in the block. */
