@@ -20,7 +20,7 @@ define internal float @_ZN13__smelt_float9fast_exp2Ef(float %x) {
   ret float %own
 }
 
-define internal float @_ZN13__smelt_float23__regcall3__near_divideEff(float %x, float %y) {
+define internal float @_ZN13__smelt_float24__regcall3__rough_divideEff(float %x, float %y) {
   %own = fdiv float %x, %y
   ret float %own
 }
@@ -43,7 +43,7 @@ define void @__smelt_entry(ptr %context) {
   %halfs = fdiv half %h, %h
   %quotient = fdiv afn float %x, %exact
   %rougher = call float @_ZN13__smelt_float14rougher_divideEff(float %x, float %exact)
-  %near = call float @_ZN13__smelt_float23__regcall3__near_divideEff(float %x, float %exact)
+  %near = call float @_ZN13__smelt_float24__regcall3__rough_divideEff(float %x, float %exact)
   %signed = call float @_ZN13__smelt_float8copysignEff(float %x, float %near)
   store float %signed, ptr %context
   store float %quotient, ptr %context

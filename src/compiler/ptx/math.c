@@ -11,8 +11,8 @@
  *  x / y  2 ULP                                                        allowed 2.5 ULP
  *
  * exp10, pow and powr are made of exp2 and log2 and follow. log stays as it is: of log2 by ln(2) it would be
- * off by 3.09 ULP (measured on an H200), and 3 are allowed. Precise forms keep the bits of a CPU; copysign
- * and near_divide are shorter ways to the same. */
+ * off by 3.09 ULP (measured on an H200), and 3 are allowed. Precise forms keep the bits of a CPU: copysign
+ * is a shorter way to the same, and so is tanh's rough_divide (docs/accuracy.md). */
 #include "compiler/ptx/ptx.h"
 
 #include <stdio.h>
@@ -68,19 +68,8 @@ static LLVMValueRef build_cos(struct unit *unit, LLVMValueRef *x) {
     return build_function(unit, "llvm.nvvm.cos.approx.ftz.f", &rest, 1);
 }
 
-/* The rounded quotient of operands whose exponents leave room for the remainders: Newton's step on 1 / y,
- * then one on the quotient, as the hardware's division does after it has tested its operands. */
-static LLVMValueRef build_near_divide(struct unit *unit, LLVMValueRef *x) {
-    LLVMValueRef less_y = LLVMBuildFNeg(unit->builder, x[1], "");
-    LLVMValueRef guess = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &x[1], 1);
-    LLVMValueRef lacks = fused(unit, less_y, guess, constant(unit, 1));
-    LLVMValueRef inverse = fused(unit, guess, lacks, guess);
-    LLVMValueRef quotient = LLVMBuildFMul(unit->builder, x[0], inverse, "");
-    LLVMValueRef rest = fused(unit, less_y, quotient, x[0]);
-    return fused(unit, inverse, rest, quotient);
-}
-
-/* One step on the quotient, and none on 1 / y. */
+/* One step on the quotient; the hardware's division does one on 1 / y as well, after it has tested the
+ * operands. */
 static LLVMValueRef build_rough_divide(struct unit *unit, LLVMValueRef *x) {
     LLVMValueRef inverse = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &x[1], 1);
     LLVMValueRef quotient = LLVMBuildFMul(unit->builder, x[0], inverse, "");
@@ -122,7 +111,6 @@ static const struct form {
     {"fast_log10", 1, build_log10},
     {"fast_rsqrt", 1, build_rsqrt},
     {"copysign", 2, build_copysign},
-    {"near_divide", 2, build_near_divide},
     {"rough_divide", 2, build_rough_divide},
     {"rougher_divide", 2, build_rougher_divide},
 };
