@@ -164,3 +164,35 @@ kernel void rescaled(const device float *left [[buffer(0)]], const device float 
   for (short i = 0; i < 8; i++) simdgroup_multiply(parts[i], by, parts[i]);
   for (short i = 0; i < 8; i++) simdgroup_store(parts[i], out + 64 * i);
 }
+
+// A float matrix times one of narrow numbers, or the other way round, of depth 16; right matrices lie in threadgroup memory. Rows above
+// and below are multiplied together, or one after the other.
+template <typename L, typename R, bool together>
+kernel void mixed(const device L *a [[buffer(0)]], const device R *b [[buffer(1)]], device float *c [[buffer(2)]],
+                  ushort me [[thread_index_in_threadgroup]]) {
+  threadgroup R tile[16 * 16];
+  for (ushort i = me; i < 16 * 16; i += 32) tile[i] = b[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  simdgroup_matrix<L, 8, 8> left[4];
+  simdgroup_matrix<R, 8, 8> right[4];
+  simdgroup_float8x8 sums[4];
+  for (short i = 0; i < 4; i++) simdgroup_load(left[i], a + 8 * 16 * (i / 2) + 8 * (i % 2), 16);
+  for (short i = 0; i < 4; i++) simdgroup_load(right[i], tile + 8 * 16 * (i / 2) + 8 * (i % 2), 16);
+  for (short i = 0; i < 4; i++) {
+    sums[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.5f);
+    for (short k = 0; k < 2 && !together; k++) simdgroup_multiply_accumulate(sums[i], left[i / 2 * 2 + k], right[2 * k + i % 2], sums[i]);
+    if (!together) simdgroup_store(sums[i], c + 8 * 16 * (i / 2) + 8 * (i % 2), 16);
+  }
+  if (!together) return;
+  for (short k = 0; k < 2; k++)
+    for (short i = 0; i < 4; i++) simdgroup_multiply_accumulate(sums[i], left[i / 2 * 2 + k], right[2 * k + i % 2], sums[i]);
+  for (short i = 0; i < 4; i++) simdgroup_store(sums[i], c + 8 * 16 * (i / 2) + 8 * (i % 2), 16);
+}
+
+#define INSTANTIATE_MIXED(L, R)                                                                          \
+  template [[host_name(#L "_times_" #R)]] [[kernel]] decltype(mixed<L, R, false>) mixed<L, R, false>; \
+  template [[host_name(#L "_times_" #R "_together")]] [[kernel]] decltype(mixed<L, R, true>) mixed<L, R, true>;
+INSTANTIATE_MIXED(float, half)
+INSTANTIATE_MIXED(half, float)
+INSTANTIATE_MIXED(float, bfloat)
+INSTANTIATE_MIXED(bfloat, float)

@@ -2,7 +2,9 @@
 cores', sums that stay in the cores' layout through loops, the plain form. Run as `test_matrix.py SMELT`.
 
 All numbers are small integers: every way of summing gives the same."""
+import math
 import os
+import random
 import re
 import shutil
 import struct
@@ -156,6 +158,38 @@ def check_rescaled():
     return "rescaled: right"
 
 
+def check_mixed(left, right, together, products):
+    """Floats of all 24 bits, and of all sizes, times narrow numbers: a product loses 2^-22 of itself at most. Infinities and NaNs stay."""
+    numbers = random.Random(left + right)
+    kinds = KINDS[left], KINDS[right]
+
+    def draw(kind):
+        value = numbers.choice((-1, 1)) * numbers.uniform(1, 2) * 2.0 ** numbers.choice((0, 0, 3, -9, -60 if kind == "f32" else -3))
+        return to_float(from_float(value, kind), kind)
+
+    a = [[draw(kinds[0]) for _ in range(16)] for _ in range(16)]
+    b = [[draw(kinds[1]) for _ in range(16)] for _ in range(16)]
+    odd = a if left == "float" else b
+    odd[3][2], odd[5][14] = math.inf, math.nan
+    function = f"{left}_times_{right}" + ("_together" if together else "")
+    text = ptx_of(function, 32)
+    found = re.findall(r"mma\.sync\.aligned\.(\S+)", text)
+    assert found == [FLAT.format("tf32")] * products, f"{function}: found {found}"
+    machine = Machine()
+    slots = [machine.allocate(pack([x for row in a for x in row], kinds[0])), machine.allocate(pack([x for row in b for x in row], kinds[1])),
+             machine.allocate(bytes(4 * 16 * 16))]
+    machine.run(text, slots, (1, 1, 1), 32)
+    got = struct.unpack("<256f", machine.contents(slots[2]))
+    for i in range(16):
+        for j in range(16):
+            terms, value = [a[i][k] * b[k][j] for k in range(16)], got[16 * i + j]
+            wanted = math.fsum(terms) + 0.5 if all(map(math.isfinite, terms)) else sum(terms)
+            bound = 2.0 ** -22 * (0.5 + sum(map(abs, terms))) if math.isfinite(wanted) else 0
+            right_one = math.isnan(value) if math.isnan(wanted) else value == wanted if math.isinf(wanted) else abs(value - wanted) <= 2 * bound
+            assert right_one, f"{function}: row {i}, column {j}: expected {wanted}, got {value}"
+    return f"{function}: right"
+
+
 def check_lanes(threads):
     """Where lanes are missing, or off, their elements are 0. On one side of a branch lanes 0, 3, 6 … are off."""
     text = ptx_of("lanes", threads, source=os.path.join(os.path.dirname(SOURCE), "..", "kernels", "simdgroup_matrix_lanes.metal"))
@@ -224,6 +258,9 @@ def main():
     print(check_own_elements())
     print(check_divided())
     print(check_rescaled())
+    for left, right in (("float", "half"), ("half", "float"), ("float", "bfloat"), ("bfloat", "float")):
+        print(check_mixed(left, right, False, 8 if left == "float" else 16))  # rows below: the other part of a float
+        print(check_mixed(left, right, True, 8))
     for name in ("simdgroup_matrix", "simdgroup_matrix_memory", "simdgroup_matrix_storage"):
         print(check_case(name))
     for threads in (32, 20, 7):

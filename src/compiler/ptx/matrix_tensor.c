@@ -1,5 +1,7 @@
 /* Products on tensor cores: of half or bfloat by their own instructions; as TF32 if the code allows inexact
- * arithmetic, or if the operands lose nothing by it.
+ * arithmetic, or if the operands lose nothing by it. If that holds for one operand, as for attention's
+ * probabilities times halfs, the other one is the sum of two TF32 numbers, and there are two products: of a
+ * float, 2^-22 at most is lost.
  *
  * The instruction multiplies a left matrix of 16 rows: two products with the same right matrix. The two
  * halves of a product, which share a left matrix, are its even and odd columns. For half and bfloat, two
@@ -11,16 +13,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TF32_BITS UINT32_C(0xffffe000)
+
+/* Of a product's operands. */
+struct kinds {
+    enum kind left, right;
+};
+
 /* One instruction, of up to four calls: rows above with even and odd columns, rows below. */
 struct tensor_product {
     struct tensor_product *next;
     LLVMBasicBlockRef block;
-    enum kind kind;
+    struct kinds kinds;
     struct fragment *above, *below, *right; /* below may be NULL: zeros */
     struct product *products[4];            /* during planning; NULL: none */
     LLVMValueRef sums[4], results[4];       /* results NULL: not used */
     struct tensor_product *before;          /* the product that it includes: it has twice the depth */
     bool replaced;                          /* by one of twice the depth */
+    bool continued;                         /* `results` are not used: the next one continues the sums */
     LLVMValueRef call;
 };
 
@@ -61,18 +71,52 @@ static bool loses_nothing(struct unit *unit, LLVMValueRef value) {
     return narrow_of(unit, value, KIND_HALF) || narrow_of(unit, value, KIND_BFLOAT);
 }
 
-static enum kind kind_of(struct unit *unit, const struct product *p) {
+/* The kind whose numbers both are exactly; KIND_NONE: there is none. */
+static enum kind narrow_kind(struct unit *unit, LLVMValueRef a, LLVMValueRef b) {
+    for (enum kind kind = KIND_HALF; kind <= KIND_BFLOAT; kind++)
+        if (narrow_of(unit, a, kind) && narrow_of(unit, b, kind)) return kind;
+    return KIND_NONE;
+}
+
+static bool is_loaded(struct unit *unit, LLVMValueRef value, enum kind kind) {
+    LLVMValueRef narrow = narrow_of(unit, value, kind);
+    return narrow && LLVMIsALoadInst(narrow);
+}
+
+/* A float matrix times one of half or bfloat. Sums that start at 0 may be attention's, which a diagonal
+ * matrix rescales (matrix_diagonal.c). */
+static struct kinds mixed_kinds(struct unit *unit, const struct product *p) {
+    struct kinds kinds = {narrow_kind(unit, p->even, p->odd), narrow_kind(unit, p->right, p->right)};
+    bool starts = LLVMIsAConstantFP(p->sum) && LLVMIsNull(p->sum);
+    if (!kinds.left == !kinds.right) return (struct kinds){KIND_NONE, KIND_NONE};
+    if (!kinds.left && starts && !is_loaded(unit, p->right, kinds.right))
+        return (struct kinds){KIND_NONE, KIND_NONE};
+    if (!kinds.left) kinds.left = KIND_FLOAT;
+    if (!kinds.right) kinds.right = KIND_FLOAT;
+    return kinds;
+}
+
+static struct kinds kinds_of(struct unit *unit, const struct product *p) {
     const LLVMValueRef operands[3] = {p->even, p->odd, p->right};
     for (enum kind kind = KIND_HALF; kind <= KIND_BFLOAT; kind++) {
         bool all = true;
         for (int i = 0; i < 3; i++) all &= narrow_of(unit, operands[i], kind) != NULL;
-        if (all) return kind;
+        if (all) return (struct kinds){kind, kind};
     }
+    const struct kinds inexact = {KIND_TF32, KIND_TF32};
     /* Relaxed and fast math set this flag on every operation. */
-    if (LLVMGetFastMathFlags(p->call) & LLVMFastMathAllowReassoc) return KIND_TF32;
+    if (LLVMGetFastMathFlags(p->call) & LLVMFastMathAllowReassoc) return inexact;
     for (int i = 0; i < 3; i++)
-        if (!loses_nothing(unit, operands[i])) return KIND_NONE;
-    return KIND_TF32;
+        if (!loses_nothing(unit, operands[i])) return mixed_kinds(unit, p);
+    return inexact;
+}
+
+static bool are_same(struct kinds a, struct kinds b) {
+    return a.left == b.left && a.right == b.right;
+}
+
+static bool is_mixed(struct kinds kinds) {
+    return kinds.left != kinds.right;
 }
 
 /* ---- Fragments. */
@@ -86,11 +130,43 @@ static LLVMValueRef pack(struct unit *unit, LLVMValueRef low, LLVMValueRef high)
     return LLVMBuildBitCast(b, pair, type_i32(unit), "");
 }
 
-static LLVMValueRef as_tf32(struct unit *unit, LLVMValueRef value) {
-    LLVMBuilderRef b = unit->builder;
-    if (loses_nothing(unit, value) || LLVMIsAConstant(value))
-        return LLVMBuildBitCast(b, value, type_i32(unit), "");
+static LLVMValueRef rounded(struct unit *unit, LLVMValueRef value) {
     return ptx_assembly(unit, "cvt.rna.tf32.f32 $0, $1;", "=r,f", type_i32(unit), &value, 1, false);
+}
+
+/* A number for one register; one that is split later is as it is. */
+static LLVMValueRef as_register(struct unit *unit, LLVMValueRef value, enum kind kind) {
+    if (kind == KIND_FLOAT || loses_nothing(unit, value) || LLVMIsAConstant(value))
+        return LLVMBuildBitCast(unit->builder, value, type_i32(unit), "");
+    return rounded(unit, value);
+}
+
+/* Splits floats into their highest bits, which TF32 holds, and the rest, rounded to TF32. An infinity, or a
+ * NaN, is both parts. */
+static void split(struct unit *unit, struct fragment *f) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef number = LLVMFloatTypeInContext(unit->context);
+    for (int i = 0; i < 2; i++) {
+        LLVMValueRef whole = LLVMBuildBitCast(b, f->registers[i], number, "");
+        f->registers[i] = LLVMBuildAnd(b, f->registers[i], constant_i32(unit, TF32_BITS), "");
+        LLVMValueRef rest = LLVMBuildFSub(b, whole, LLVMBuildBitCast(b, f->registers[i], number, ""), "");
+        LLVMValueRef known = LLVMBuildFCmp(b, LLVMRealORD, rest, LLVMConstNull(number), "");
+        f->low[i] = rounded(unit, LLVMBuildSelect(b, known, rest, whole, ""));
+    }
+}
+
+/* Number `i` of a register of two, as a float's bits. */
+static LLVMValueRef widened(struct unit *unit, const struct fragment *f, unsigned i) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef half = LLVMHalfTypeInContext(unit->context), i16 = LLVMInt16TypeInContext(unit->context);
+    LLVMValueRef both = f->registers[0];
+    if (f->kind == KIND_BFLOAT)
+        return i ? LLVMBuildAnd(b, both, constant_i32(unit, UINT32_C(0xffff0000)), "")
+                 : LLVMBuildShl(b, both, constant_i32(unit, 16), "");
+    if (i) both = LLVMBuildLShr(b, both, constant_i32(unit, 16), "");
+    LLVMValueRef one = LLVMBuildBitCast(b, LLVMBuildTrunc(b, both, i16, ""), half, "");
+    one = LLVMBuildFPExt(b, one, LLVMFloatTypeInContext(unit->context), "");
+    return LLVMBuildBitCast(b, one, type_i32(unit), "");
 }
 
 static LLVMValueRef lane_bit(struct matrices *m, unsigned bit) {
@@ -114,9 +190,9 @@ static LLVMValueRef join_halves(struct matrices *m, LLVMValueRef even_row, LLVMV
 
 static void make_left(struct matrices *m, struct fragment *f) {
     struct unit *unit = m->unit;
-    if (f->kind == KIND_TF32) {
-        f->registers[0] = matrix_take_lanes(m, SOURCE_ROW, as_tf32(unit, f->first));
-        f->registers[1] = matrix_take_lanes(m, SOURCE_ROW, as_tf32(unit, f->second));
+    if (f->kind >= KIND_TF32) {
+        f->registers[0] = matrix_take_lanes(m, SOURCE_ROW, as_register(unit, f->first, f->kind));
+        f->registers[1] = matrix_take_lanes(m, SOURCE_ROW, as_register(unit, f->second, f->kind));
     } else {
         LLVMValueRef both = pack(unit, f->numbers[0], f->numbers[1]);
         f->registers[0] = matrix_take_lanes(m, SOURCE_ROW, both);
@@ -129,13 +205,13 @@ static void make_left(struct matrices *m, struct fragment *f) {
 static void make_right(struct matrices *m, struct fragment *f) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
-    if (f->kind != KIND_TF32) {
+    if (f->kind < KIND_TF32) {
         LLVMValueRef both = pack(unit, f->numbers[0], f->numbers[1]);
         LLVMValueRef even_row = matrix_take_lanes(m, SOURCE_RIGHT_EVEN, both);
         f->registers[0] = join_halves(m, even_row, matrix_take_lanes(m, SOURCE_RIGHT_ODD, both));
         return;
     }
-    LLVMValueRef even = as_tf32(unit, f->first), odd = as_tf32(unit, f->second);
+    LLVMValueRef even = as_register(unit, f->first, f->kind), odd = as_register(unit, f->second, f->kind);
     LLVMValueRef of_odd_row = lane_bit(m, METAL_ROW_BIT), for_odd = lane_bit(m, RIGHT_COLUMN_BIT);
     LLVMValueRef first =
         matrix_take_lanes(m, SOURCE_RIGHT_SAME, LLVMBuildSelect(b, of_odd_row, odd, even, ""));
@@ -175,7 +251,7 @@ static struct fragment *fragment_of(struct matrices *m, LLVMValueRef first, LLVM
     if (!home || !matrix_is_together(m, home)) home = m->block;
     *f = (struct fragment){
         .next = m->fragments, .first = first, .second = second, .kind = kind, .right = right, .block = home};
-    for (int i = 0; i < 2 && kind != KIND_TF32; i++)
+    for (int i = 0; i < 2 && kind < KIND_TF32; i++)
         f->numbers[i] = narrow_of(m->unit, i ? second : first, kind);
     m->fragments = f;
     return f;
@@ -189,53 +265,82 @@ static void make_fragment(struct matrices *m, struct fragment *f) {
         make_right(m, f);
     else
         make_left(m, f);
+    if (f->kind == KIND_FLOAT) split(m->unit, f);
     LLVMPositionBuilderBefore(m->unit->builder, m->place);
 }
 
 /* ---- One instruction. */
 
+/* Of the first `count` results and sums. */
+static bool results_are_sums(const struct tensor_product *q, const struct tensor_product *p, int count) {
+    for (int i = 0; i < count; i++) {
+        if (!p->sums[i] && !q->results[i]) continue;
+        if (q->results[i] != p->sums[i]) return false;
+        LLVMUseRef use = LLVMGetFirstUse(q->results[i]);
+        if (!use || LLVMGetNextUse(use)) return false;
+    }
+    return true;
+}
+
 /* The product of the same shape in this block whose results are this one's sums and are not used otherwise:
  * both become one. */
 static struct tensor_product *product_before(struct matrices *m, const struct tensor_product *p) {
-    if (p->kind == KIND_TF32) return NULL;
+    if (p->kinds.left >= KIND_TF32 || is_mixed(p->kinds)) return NULL;
     for (struct tensor_product *q = m->products; q; q = q->next) {
-        if (q->block != p->block || q->kind != p->kind || q->before || q->replaced || !q->below != !p->below)
+        if (q->block != p->block || !are_same(q->kinds, p->kinds) || q->before || q->replaced ||
+            !q->below != !p->below)
             continue;
-        bool same = true;
-        for (int i = 0; i < 4 && same; i++) {
-            if (!p->sums[i] || !q->results[i]) {
-                same = !p->sums[i] && !q->results[i];
-                continue;
-            }
-            LLVMUseRef use = LLVMGetFirstUse(q->results[i]);
-            same = q->results[i] == p->sums[i] && use && !LLVMGetNextUse(use);
-        }
-        if (same) return q;
+        if (results_are_sums(q, p, 4)) return q;
     }
     return NULL;
+}
+
+/* Whether one instruction multiplies both parts of the floats, in its upper rows and its lower ones. */
+static bool has_both_parts(const struct tensor_product *p) {
+    return p->kinds.left == KIND_FLOAT && !p->below;
+}
+
+/* The product of both parts in this block whose results are this one's sums, and are not used otherwise. */
+static struct tensor_product *sums_before(struct matrices *m, const struct tensor_product *p) {
+    for (struct tensor_product *q = m->products; q && has_both_parts(p); q = q->next) {
+        if (q->block != p->block || !are_same(q->kinds, p->kinds) || !has_both_parts(q)) continue;
+        if (results_are_sums(q, p, 2)) return q;
+    }
+    return NULL;
+}
+
+/* Register `part` of an operand; `low`: of the second of a float's two parts. */
+static LLVMValueRef register_of(struct unit *unit, const struct tensor_product *p, const struct fragment *f,
+                                unsigned part, bool low) {
+    if (!f) return constant_i32(unit, 0);
+    if (is_mixed(p->kinds) && f->kind != KIND_FLOAT) return widened(unit, f, part);
+    return low && f->kind == KIND_FLOAT ? f->low[part] : f->registers[part];
 }
 
 /* With operands of one depth, or with `before` of two: four registers of the left matrix's rows above, below,
  * above, below; two of the right one's. */
 static LLVMValueRef multiply(struct matrices *m, const struct tensor_product *p,
-                             const struct tensor_product *before, LLVMValueRef *sums) {
+                             const struct tensor_product *before, LLVMValueRef *sums, bool low) {
     struct unit *unit = m->unit;
     LLVMTypeRef number = LLVMFloatTypeInContext(unit->context), four[4] = {number, number, number, number};
     const struct tensor_product *steps[2] = {before ? before : p, p};
-    LLVMValueRef zero = constant_i32(unit, 0), arguments[10];
-    unsigned depth = p->kind == KIND_TF32 || before ? 2 : 1;
+    LLVMValueRef arguments[10];
+    enum kind kind = is_mixed(p->kinds) ? KIND_TF32 : p->kinds.left;
+    unsigned depth = kind == KIND_TF32 || before ? 2 : 1;
     for (unsigned d = 0; d < depth; d++) {
-        unsigned step = before ? d : 0, part = before ? 0 : d;
-        arguments[2 * d] = steps[step]->above->registers[part];
-        arguments[2 * d + 1] = steps[step]->below ? steps[step]->below->registers[part] : zero;
-        arguments[2 * depth + d] = steps[step]->right->registers[part];
+        const struct tensor_product *step = steps[before ? d : 0];
+        unsigned part = before ? 0 : d;
+        arguments[2 * d] = register_of(unit, p, step->above, part, low);
+        arguments[2 * d + 1] = has_both_parts(p) ? register_of(unit, p, step->above, part, true)
+                                                 : register_of(unit, p, step->below, part, low);
+        arguments[2 * depth + d] = register_of(unit, p, step->right, part, low);
     }
     for (unsigned i = 0; i < 4; i++) arguments[3 * depth + i] = sums[i];
     static const char *const names[] = {
         [KIND_HALF] = "f16.f16", [KIND_BFLOAT] = "bf16.bf16", [KIND_TF32] = "tf32.tf32"};
     char text[160];
     snprintf(text, sizeof text, "mma.sync.aligned.m16n8k%d.row.col.f32.%s.f32 %s;",
-             p->kind != KIND_TF32 && before ? 16 : 8, names[p->kind],
+             kind != KIND_TF32 && before ? 16 : 8, names[kind],
              depth == 2 ? "{$0,$1,$2,$3}, {$4,$5,$6,$7}, {$8,$9}, {$10,$11,$12,$13}"
                         : "{$0,$1,$2,$3}, {$4,$5}, {$6}, {$7,$8,$9,$10}");
     LLVMValueRef call =
@@ -250,17 +355,17 @@ static smelt_status no_memory(struct matrices *m) {
 }
 
 /* products[i] NULL: none. */
-static smelt_status plan_one(struct matrices *m, struct product *products[4], enum kind kind,
+static smelt_status plan_one(struct matrices *m, struct product *products[4], struct kinds kinds,
                              struct tensor_product **out) {
     struct tensor_product *p = *out = arena_alloc(&m->arena, sizeof *p);
     if (!p) return no_memory(m);
     LLVMValueRef none = LLVMGetUndef(LLVMFloatTypeInContext(m->unit->context));
     LLVMValueRef odd_columns = products[1] ? products[1]->right : none;
-    *p = (struct tensor_product){.block = m->block, .kind = kind};
+    *p = (struct tensor_product){.block = m->block, .kinds = kinds};
     memcpy(p->products, products, sizeof p->products);
-    p->above = fragment_of(m, products[0]->even, products[0]->odd, kind, false);
-    p->below = products[2] ? fragment_of(m, products[2]->even, products[2]->odd, kind, false) : NULL;
-    p->right = fragment_of(m, products[0]->right, odd_columns, kind, true);
+    p->above = fragment_of(m, products[0]->even, products[0]->odd, kinds.left, false);
+    p->below = products[2] ? fragment_of(m, products[2]->even, products[2]->odd, kinds.left, false) : NULL;
+    p->right = fragment_of(m, products[0]->right, odd_columns, kinds.right, true);
     for (int i = 0; i < 4; i++) p->sums[i] = products[i] ? products[i]->sum : NULL;
     return m->arena.failed ? no_memory(m) : SMELT_OK;
 }
@@ -271,18 +376,28 @@ static void make_one(struct matrices *m, struct tensor_product *p) {
     make_fragment(m, p->above);
     if (p->below) make_fragment(m, p->below);
     make_fragment(m, p->right);
-    struct tensor_product *before = product_before(m, p);
+    struct tensor_product *before = product_before(m, p), *start = sums_before(m, p);
     for (int i = 0; i < 4; i++) {
         if (before) p->sums[i] = before->sums[i];
         sums[i] = p->sums[i] ? matrix_mark_to_tensor(m, p->sums[i]) : zero;
+        if (start) sums[i] = LLVMBuildExtractValue(unit->builder, start->call, (unsigned)i, "");
     }
-    LLVMValueRef call = multiply(m, p, before, sums);
+    if (start) start->continued = true;
+    if (is_mixed(p->kinds) && !has_both_parts(p)) {
+        LLVMValueRef of_low = multiply(m, p, NULL, sums, true);
+        for (unsigned i = 0; i < 4; i++) sums[i] = LLVMBuildExtractValue(unit->builder, of_low, i, "");
+    }
+    LLVMValueRef call = multiply(m, p, before, sums, false);
     p->call = call;
     p->before = before;
     if (before) before->replaced = true;
     for (unsigned i = 0; i < 4; i++) {
         if (!p->products[i]) continue;
-        p->results[i] = matrix_mark_from_tensor(m, LLVMBuildExtractValue(unit->builder, call, i, ""));
+        LLVMValueRef result = LLVMBuildExtractValue(unit->builder, call, i, "");
+        if (has_both_parts(p))
+            result = LLVMBuildFAdd(unit->builder, result,
+                                   LLVMBuildExtractValue(unit->builder, call, i + 2, ""), "");
+        p->results[i] = matrix_mark_from_tensor(m, result);
         p->products[i]->result = p->results[i];
     }
     p->next = m->products;
@@ -294,29 +409,29 @@ static void make_one(struct matrices *m, struct tensor_product *p) {
 /* The two halves of one product, which share a left matrix; or one alone. */
 struct square {
     struct product *even, *odd;
-    enum kind kind;
+    struct kinds kinds;
 };
 
 static int find_squares(struct unit *unit, struct product_group *group, struct square *squares) {
     int count = 0;
     for (int i = 0; i < group->count; i++) {
         struct product *p = &group->products[i];
-        enum kind kind = kind_of(unit, p);
-        if (kind == KIND_NONE) continue;
+        struct kinds kinds = kinds_of(unit, p);
+        if (kinds.left == KIND_NONE) continue;
         int s = 0;
-        while (s < count && (squares[s].odd || squares[s].kind != kind || squares[s].even->even != p->even ||
-                             squares[s].even->odd != p->odd))
+        while (s < count && (squares[s].odd || !are_same(squares[s].kinds, kinds) ||
+                             squares[s].even->even != p->even || squares[s].even->odd != p->odd))
             s++;
         if (s < count)
             squares[s].odd = p;
         else
-            squares[count++] = (struct square){p, NULL, kind};
+            squares[count++] = (struct square){p, NULL, kinds};
     }
     return count;
 }
 
 static bool share_right(const struct square *a, const struct square *b) {
-    return a->kind == b->kind && a->even->right == b->even->right && !a->odd == !b->odd &&
+    return are_same(a->kinds, b->kinds) && a->even->right == b->even->right && !a->odd == !b->odd &&
            (!a->odd || a->odd->right == b->odd->right);
 }
 
@@ -335,7 +450,7 @@ static smelt_status plan_products(struct matrices *m, struct product_group *grou
             four[2] = squares[below].even;
             four[3] = squares[below].odd;
         }
-        TRY(plan_one(m, four, squares[i].kind, &plans[(*plan_count)++]));
+        TRY(plan_one(m, four, squares[i].kinds, &plans[(*plan_count)++]));
     }
     return SMELT_OK;
 }
@@ -347,15 +462,15 @@ smelt_status matrix_tensor_products(struct matrices *m, struct product_group *gr
     struct fragment *known = m->fragments;
     TRY(plan_products(m, group, plans, &plan_count));
     for (struct fragment *f = m->fragments; f != known; f = f->next)
-        if (f->kind != KIND_TF32) wanted[wanted_count++] = f;
+        if (f->kind < KIND_TF32) wanted[wanted_count++] = f;
     TRY(matrix_place_fragments(m, wanted, wanted_count));
     LLVMPositionBuilderBefore(m->unit->builder, m->place);
     for (int i = 0; i < plan_count; i++) make_one(m, plans[i]);
     return SMELT_OK;
 }
 
-/* Its results are unused: its one user was the product that replaces it. */
-static void remove_replaced(struct tensor_product *p) {
+/* They are unused: their one user was the product that replaces this one, or continues its sums. */
+static void remove_results(struct tensor_product *p) {
     for (int i = 0; i < 4; i++) {
         if (!p->results[i]) continue;
         LLVMValueRef part = LLVMGetOperand(p->results[i], 0);
@@ -363,14 +478,14 @@ static void remove_replaced(struct tensor_product *p) {
         LLVMInstructionEraseFromParent(part);
         p->results[i] = NULL;
     }
-    LLVMInstructionEraseFromParent(p->call);
+    if (p->replaced) LLVMInstructionEraseFromParent(p->call);
 }
 
 /* The operands of one instruction are in adjacent registers, and are loaded so if possible. */
 void matrix_load_operands(struct matrices *m) {
     struct tensor_product *other = NULL;
     for (struct tensor_product *p = m->products; p; p = p->next)
-        if (p->replaced) remove_replaced(p);
+        if (p->replaced || p->continued) remove_results(p);
     for (struct tensor_product *p = m->products; p; p = p->next) {
         if (!p->before) continue;
         struct fragment *left[4] = {p->before->above, p->before->below, p->above, p->below};

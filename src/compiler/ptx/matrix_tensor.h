@@ -4,9 +4,11 @@
 
 #include "compiler/ptx/matrix.h"
 
-enum kind { KIND_NONE, KIND_HALF, KIND_BFLOAT, KIND_TF32 };
+/* Of a product, or of an operand. KIND_FLOAT, of an operand: floats that TF32 does not hold. */
+enum kind { KIND_NONE, KIND_HALF, KIND_BFLOAT, KIND_TF32, KIND_FLOAT };
 
-/* An operand as the cores take it: of half and bfloat one register of two numbers, of TF32 two. */
+/* An operand as the cores take it: of half and bfloat one register of two numbers, of TF32 two. A float is the
+ * sum of two TF32 numbers, of which `low` is the second. */
 struct fragment {
     struct fragment *next;
     LLVMValueRef first, second; /* the operand's values: even and odd columns */
@@ -14,7 +16,7 @@ struct fragment {
     bool right;
     LLVMValueRef numbers[2]; /* the same, not TF32: as half, or as the bits of bfloat */
     LLVMBasicBlockRef block; /* where it was generated */
-    LLVMValueRef registers[2];
+    LLVMValueRef registers[2], low[2];
 };
 
 /* matrix_load.c — those fragments of half and bfloat that lie in threadgroup memory get a register that
