@@ -1,11 +1,11 @@
 /* Products on tensor cores: of half or bfloat by their own instructions; as TF32 if the code allows inexact
- * arithmetic, or if the operands lose nothing by it. If that holds for one operand, as for attention's
- * probabilities times halfs, the other one is the sum of two TF32 numbers, and there are two products: of a
- * float, 2^-22 at most is lost.
+ * arithmetic, or if the operands lose nothing by it. If one operand alone does so, as in attention's
+ * probabilities times halfs, each float of the other one is the sum of two TF32 numbers, which are multiplied
+ * separately: at most 2^-22 of the float is lost.
  *
- * The instruction multiplies a left matrix of 16 rows: two products with the same right matrix. The two
- * halves of a product, which share a left matrix, are its even and odd columns. For half and bfloat, two
- * consecutive products of a sum become one of twice the depth.
+ * The instruction multiplies a left matrix of 16 rows: two products with the same right matrix, or both parts
+ * of a left matrix of floats. The two halves of a product, which share a left matrix, are its even and odd
+ * columns. For half and bfloat, two consecutive products of a sum become one of twice the depth.
  *
  * Sums round differently from a CPU's: the cores truncate below the largest of the terms. */
 #include "compiler/ptx/matrix_tensor.h"
