@@ -11,6 +11,7 @@ static const struct {
     [BUDGET_THREAD] = {48000, "instructions of a thread times registers per value"},
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
     [BUDGET_GANG] = {42000, "instructions of vector code"},
+    [BUDGET_WRITTEN] = {126000, "instructions of vector code as it is written"},
     [BUDGET_GPU] = {40000, "instructions of a thread"},
     [BUDGET_GPU_CERTAIN] = {40000, "instructions of a thread, not optimised"},
 };

@@ -268,6 +268,29 @@ def test_code_refused_late_keeps_the_layout_of_structures(scratch):
     expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
 
 
+def test_vector_code_far_too_large_is_not_cleaned(scratch):
+    branches = "".join(f"  if (a[m & 255] > {k}.5f) {{ m += b[i + {k}]; x += a[m & 127]; }} else {{ m ^= b[i * 3u + {k}u]; }}\n"
+                       for k in range(240))
+    source = ("kernel void gathers(device const float *a [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                    uint i [[thread_position_in_grid]]) {\n  float x = a[i];\n  int m = int(x);\n"
+              "  device const int *b = (device const int *)a;\n" + branches + "  out[i] = x + float(m);\n}\n")
+    text = why(scratch, source, "gathers", "rand:float32:1024", THREADS, SMELT_CPU="avx2")
+    expect("instructions of vector code as it is written: " in text, text)
+
+
+def test_hundreds_of_loops_run_round_by_round_on_gpus(scratch):
+    source = ("kernel void loops(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  device const int *n [[buffer(2)]], uint i [[thread_position_in_grid]]) {{\n"
+              "  float x = in[i];\n{}  out[i] = x;\n}}\n")
+    loop = "  for (int j = 0; j < n[{0}]; j++) x += in[i + j * {0}];\n"
+    for loops, grown in ((4, True), (150, False)):
+        file = scratch.file(f"loops{loops}.metal", HEADER + source.format("".join(loop.format(k) for k in range(loops))))
+        done = scratch.run(["show", file, "loops", "--target", "sm_90a", "--why"])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        expect_equal("8 rounds of a loop run at once" in done.stdout, grown, f"rounds at once ({done.stdout})")
+        expect_equal("their code would have " in done.stdout, not grown, f"the reason ({done.stdout})")
+
+
 def test_a_gpu_s_thread_too_large_unrolled_keeps_its_loops(scratch):
     product = ("#pragma unroll\n  for (int i = 0; i < {rounds}; i++) {{\n#pragma unroll\n    for (int j = 0; j < 30; j++)\n"
                "      s = s * 31u + (s >> 7) * uint(i + {k}) + as_type<uint>(in[(s + uint(i * j)) & 127u]);\n  }}\n")

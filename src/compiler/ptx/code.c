@@ -1,6 +1,7 @@
 /* The NVPTX target machine: LLVM's passes that query it, and the final PTX. */
 #include "base/text.h"
 #include "abi/cuda_parameters.h"
+#include "compiler/budget.h"
 #include "compiler/ptx/ptx.h"
 
 #include <llvm-c/Error.h>
@@ -8,6 +9,15 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* At the highest level, NVPTX's code generator runs global value numbering twice, whose searches for the last
+ * write to memory take a time that grows with blocks times loads; below that, it eliminates common
+ * subexpressions in their place. */
+static LLVMCodeGenOptLevel choose_level(struct unit *unit) {
+    uint64_t blocks;
+    (void)budget_count(unit->entry, &blocks);
+    return blocks > MANY_BLOCKS ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelAggressive;
+}
 
 static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machine) {
     const char *triple = LLVMGetTarget(unit->module);
@@ -20,7 +30,7 @@ static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machin
         return status;
     }
     *machine = LLVMCreateTargetMachine(target, triple, unit->request->cpu, unit->request->features,
-                                       LLVMCodeGenLevelAggressive, LLVMRelocDefault, LLVMCodeModelDefault);
+                                       choose_level(unit), LLVMRelocDefault, LLVMCodeModelDefault);
     return *machine ? SMELT_OK
                     : unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator for %s", unit->request->cpu);
 }

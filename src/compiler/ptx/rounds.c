@@ -22,6 +22,10 @@
 #define MOST_LOADS 2       /* of a round */
 #define MOST_LOADS_ALONE 8 /* of a round with several guards, which loads first but runs alone */
 
+/* Of all such loops of a kernel, in code for several rounds. Past it, dozens of loops take LLVM's code
+ * generator and NVIDIA's assembler seconds, and no loop is changed. */
+#define MOST_INSTRUCTIONS 8192
+
 /* For loops that only load. */
 #define BYTES_IN_FLIGHT 64 /* of a thread */
 #define LEAST_ROUNDS 4     /* with fewer, the assembler's own unrolling does as well */
@@ -236,8 +240,8 @@ static bool stands_alone(struct rounds *r, const struct flow *flow, int loop) {
 
 /* ---- The pass. */
 
-/* *any: whether there is such a loop. With `change`, they are unrolled. */
-static smelt_status each_loop(struct unit *unit, bool change, bool *any) {
+/* *instructions: of the code for several rounds of such loops. With `change`, they are unrolled. */
+static smelt_status each_loop(struct unit *unit, bool change, uint64_t *instructions) {
     struct arena arena = {0};
     struct flow flow;
     smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
@@ -246,7 +250,7 @@ static smelt_status each_loop(struct unit *unit, bool change, bool *any) {
     for (int loop = 0; status == SMELT_OK && !flow.irreducible && loop < flow.loop_count; loop++) {
         r->unit = unit;
         if (!is_wanted(r, &flow, loop)) continue;
-        *any = true;
+        *instructions += (uint64_t)(r->rounds * r->count);
         /* Such loops contain no others. */
         if (!change || !stands_alone(r, &flow, loop)) continue;
         rounds_build(r);
@@ -258,10 +262,15 @@ static smelt_status each_loop(struct unit *unit, bool change, bool *any) {
 }
 
 smelt_status pass_ptx_rounds(struct unit *unit) {
-    bool any = false;
-    TRY(each_loop(unit, false, &any));
-    if (!any) return SMELT_OK;
+    uint64_t instructions = 0;
+    TRY(each_loop(unit, false, &instructions));
+    if (!instructions) return SMELT_OK;
+    if (instructions > MOST_INSTRUCTIONS)
+        return ptx_note(unit,
+                        "rounds of loops do not run at once: their code would have %llu instructions, "
+                        "more than %d",
+                        (unsigned long long)instructions, MOST_INSTRUCTIONS);
     TRY(ptx_run_passes(unit, "function(loop-simplify,lcssa)"));
-    TRY(each_loop(unit, true, &any));
+    TRY(each_loop(unit, true, &instructions));
     return ptx_run_passes(unit, "function(simplifycfg)");
 }

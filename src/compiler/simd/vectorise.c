@@ -369,13 +369,13 @@ static bool is_failure(LLVMBasicBlockRef block) {
     return LLVMIsAUnreachableInst(LLVMGetBasicBlockTerminator(block)) != NULL;
 }
 
-static smelt_status check_gang(struct simd *s) {
+static smelt_status check_gang(struct simd *s, enum budget budget) {
     uint64_t size = 0;
     FOR_EACH_BLOCK(block, s->unit->entry) {
         if (is_failure(block)) continue;
         FOR_EACH_INSTRUCTION(i, block) size += size_of(s, i);
     }
-    return budget_check(s->unit, BUDGET_GANG, size);
+    return budget_check(s->unit, budget, size);
 }
 
 static smelt_status vectorise(struct simd *s) {
@@ -395,11 +395,13 @@ static smelt_status vectorise(struct simd *s) {
     if (s->refused) return SMELT_OK;
     TRY(simd_begin_slots(s));
     TRY(finish(s));
+    /* The lanes of one-lane chunks become vectors only below. */
+    if (s->chunk_lanes > 1) TRY(check_gang(s, BUDGET_WRITTEN));
     TRY(unit_verify(unit));
     TRY(run_passes(unit, CLEAN_UP));
     if (s->code->tested) simd_keep_tests_apart(s);
     if (s->chunk_lanes == 1) TRY(cpu_run_passes(unit, JOIN_NEIGHBOURS));
-    TRY(check_gang(s));
+    TRY(check_gang(s, BUDGET_GANG));
     measure_stack(s);
     if (unit->request->output == COMPILE_WHY) report_why(s);
     return SMELT_OK;
