@@ -151,7 +151,7 @@ static double half_time(const struct entry *entry, const struct matmul_sizes *si
     int64_t waves = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS);
     int64_t stages = pieces(pieces(sizes->k, STAGE_DEPTH), parts);
     double time = (double)waves * (entry->cost.half.wave + (double)stages * entry->cost.half.stage);
-    return parts == 1 ? time : time + time_of_sum(sizes, parts, 2, 1.4e-7);
+    return parts == 1 ? time : time + time_of_sum(sizes, parts, 3, 1.4e-7);
 }
 
 static struct matmul_form choose_half(const struct matmul_sizes *sizes) {
