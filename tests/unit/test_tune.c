@@ -3,6 +3,7 @@
 
 #include "smelt/tune.h"
 #include "tune/machine.h"
+#include "tune/setting.h"
 #include "tune/store.h"
 
 #include <stdio.h>
@@ -105,6 +106,21 @@ static void test_a_stored_choice_that_is_no_candidate_is_searched_again(void **s
     store_add(machine, "sleep", "other", "WAY=9", 1);
     succeed(smelt_tune(&desc, &result));
     assert_false(result.stored);
+}
+
+static void test_each_shipped_default_is_found(void **state) {
+    (void)state;
+#define ROW(machine, operation, key, ...)                               \
+    do {                                                                \
+        int64_t expected[SETTING_NUMBERS] = {__VA_ARGS__};              \
+        const int64_t *found = tune_default(machine, operation, key);   \
+        assert_non_null(found);                                         \
+        assert_memory_equal(found, expected, sizeof expected);          \
+        assert_null(tune_default("sm_0", operation, key));              \
+        assert_null(tune_default(machine, operation, "float32 1x1x1")); \
+    } while (0);
+#include "tune/defaults.inc"
+#undef ROW
 }
 
 static void test_what_fails_is_wrong_or_slow_is_skipped(void **state) {
@@ -339,6 +355,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_fastest_is_chosen_and_stored),
         cmocka_unit_test(test_a_stored_choice_that_is_no_candidate_is_searched_again),
+        cmocka_unit_test(test_each_shipped_default_is_found),
         cmocka_unit_test(test_what_fails_is_wrong_or_slow_is_skipped),
         cmocka_unit_test(test_a_single_slow_run_is_no_reason_to_skip),
         cmocka_unit_test(test_none_that_works_is_the_first_ones_error),
