@@ -178,19 +178,54 @@ static void close_job(void) {
     }
 }
 
-/* The caller is not pinned; pool thread i takes the (i+1)th allowed CPU. */
-static void pin(pthread_t thread, int index) {
+/* ---- CPUs. Each pool thread has a CPU of its own. The caller is not pinned: the pool thread on the CPU that
+ * the caller runs on moves to the one that is left over, which the caller used before. */
+
+/* Moving a thread takes some microseconds, and callers may take turns. */
+#define SECONDS_BETWEEN_MOVES 1e-3
+
+static struct {
+    pthread_t thread_of[CPU_SETSIZE];
+    bool has_thread[CPU_SETSIZE];
+    int left_over; /* -1: pool threads are not pinned */
+    double moved;  /* when */
+} cpus = {.left_over = -1};
+
+static bool pin(pthread_t thread, int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return pthread_setaffinity_np(thread, sizeof one, &one) == 0;
+}
+
+/* Pool thread i takes the (i+1)th allowed CPU, and begins anew where there are fewer. */
+static void place_thread(pthread_t thread, int index) {
     static struct setting setting = {"SMELT_PIN", {"1", "0"}, ATOMIC_FLAG_INIT};
     if (setting_choice(&setting) != 0) return;
-    cpu_set_t set = allowed_cpus(), one;
-    int wanted = (index + 1) % CPU_COUNT(&set);
+    cpu_set_t set = allowed_cpus();
+    int wanted = (index + 1) % CPU_COUNT(&set), first = -1;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &set) || wanted-- > 0) continue;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        (void)pthread_setaffinity_np(thread, sizeof one, &one);
+        if (!CPU_ISSET(cpu, &set)) continue;
+        if (first < 0) first = cpu;
+        if (wanted-- > 0) continue;
+        if (!pin(thread, cpu)) return;
+        cpus.thread_of[cpu] = thread;
+        cpus.has_thread[cpu] = true;
+        cpus.left_over = cpus.has_thread[first] ? -1 : first;
         return;
     }
+}
+
+static void leave_cpu_of_caller(void) {
+    int cpu = cpus.left_over < 0 ? -1 : sched_getcpu();
+    if (cpu < 0 || cpu >= CPU_SETSIZE || !cpus.has_thread[cpu]) return;
+    double now = clock_seconds();
+    if (now - cpus.moved < SECONDS_BETWEEN_MOVES || !pin(cpus.thread_of[cpu], cpus.left_over)) return;
+    cpus.thread_of[cpus.left_over] = cpus.thread_of[cpu];
+    cpus.has_thread[cpus.left_over] = true;
+    cpus.has_thread[cpu] = false;
+    cpus.left_over = cpu;
+    cpus.moved = now;
 }
 
 int pool_start_thread(pthread_t *thread, void *(*work)(void *), void *argument) {
@@ -227,7 +262,7 @@ static void start_threads(void) {
             break;
         }
         name_thread(thread, i);
-        pin(thread, i);
+        place_thread(thread, i);
         pthread_detach(thread);
         pool.threads++;
     }
@@ -250,6 +285,7 @@ static smelt_status wait_for_turn(void) {
 smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name) {
     TRY(wait_for_turn());
     start_threads();
+    leave_cpu_of_caller();
     pool.pieces = pieces;
     pool.job = job;
     pool.name = name;
@@ -275,6 +311,8 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
 static void after_fork(void) {
     pthread_mutex_init(&pool.callers, NULL);
     pthread_mutex_init(&pool.failure_lock, NULL);
+    memset(&cpus, 0, sizeof cpus);
+    cpus.left_over = -1;
     pool.threads = 0;
     pool.started = false;
     atomic_store(&pool.sleeping, 0);

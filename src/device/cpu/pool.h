@@ -1,5 +1,6 @@
 /* The thread pool: runs the pieces of a job on every CPU the process may use.
- * Size: SMELT_THREADS, else the CPUs of the affinity mask. Pinned to that mask's CPUs unless SMELT_PIN=0. */
+ * Size: SMELT_THREADS, else the CPUs of the affinity mask. Unless SMELT_PIN is 0, its threads are pinned to
+ * CPUs of that mask, one each, and none to the caller's. */
 #ifndef SMELT_DEVICE_CPU_POOL_H
 #define SMELT_DEVICE_CPU_POOL_H
 
