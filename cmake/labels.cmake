@@ -15,10 +15,10 @@ set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^lint_(clang_tidy|cppcheck|mypy)
   "^python_(doctor|types|typed_docs|docs_python|example_.*|metal_kernel.*|launch_timeout|mlx.*|operations|wheel)$")
 
 # Those of ten seconds and more, which ctest starts first: none of them is left to run alone at the end.
-set(SMELT_LONGEST "^lint_(clang_tidy|cppcheck|mypy)$|^(accuracy|gpu_suite_itself|gpu_ptx|library_packed|ptx_(coarse|matrix))$"
-  "^env_(bench_.*|budgets|build|cc1|compiler_faults|compiler_limits|install|progress)$|^ml_(tensor|tensor_programs|gemm)$"
-  "^python_(attention|doctor|operations|quantize|types)$|^fuzz_kernels_(1|1001)$|^kernel_simd_vectors$"
-  "^unit_(graph_(elementwise|reduce|gradient)|interrupt|linalg|matmul|process|tiers)$")
+set(SMELT_LONGEST "^lint_(clang_tidy|cppcheck|mypy)$|^(accuracy|demo|gpu_suite_itself|gpu_ptx|library_packed|ptx_(coarse|matrix)|seeds_grid_sample)$"
+  "^env_(bench_.*|budgets|build|cache_(damage|folder)|cc1|compiler_faults|compiler_limits|install|progress)$|^ml_(tensor|tensor_programs|gemm)$"
+  "^python_(attention|doctor|graph|graph_operations|graph_saved|nn|operations|quantize|sequence|sorting|tuning|types)$|^fuzz_kernels_(1|1001)$|^kernel_simd_vectors$"
+  "^unit_(cuda_memory|graph_(elementwise|reduce|gradient)|interrupt|linalg|matmul|process|tiers)$")
 
 # Sets the labels and costs of this folder's tests, at its end. A test without a kind is an error.
 function(smelt_label_tests)

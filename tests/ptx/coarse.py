@@ -21,8 +21,8 @@ RANDOM = random.Random(1)
 
 
 def part(cases):
-    """Every second case, since the emulator is slow; with make check-long, all cases."""
-    return cases if FULL else cases[::2]
+    """Every third case, since the emulator is slow; with make check-long, all cases."""
+    return cases if FULL else cases[::3]
 
 
 class Input:

@@ -48,11 +48,17 @@ static double absolute_tolerance(const struct grid_sample_size *size) {
     return 2e-6 * (double)(size->width + size->height);
 }
 
+/* In make check, each type of 16 bits has half of the sizes, since each size compiles code of its own. */
+static bool is_tested(size_t size, size_t type) {
+    return !type || (size + type) % 2 || getenv("SMELT_TEST_FULL") || getenv("SMELT_TEST_DEVICE");
+}
+
 static void forward_matches_the_reference(void **state) {
     (void)state;
     static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_BFLOAT16};
     for (size_t d = 0; d < 3; d++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            if (!is_tested(s, d)) continue;
             struct input input = make_input(sizes[s], dtypes[d], 10 * s);
             double *x = values_of(input.x), *grid = values_of(input.grid);
             double *expected = zeros(smelt_array_size(input.cotangent));
@@ -99,6 +105,7 @@ static void vjp_matches_the_reference(void **state) {
     static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_BFLOAT16};
     for (size_t d = 0; d < 3; d++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            if (!is_tested(s, d)) continue;
             struct input input = make_input(sizes[s], dtypes[d], 20 * s);
             double *x = values_of(input.x), *grid = values_of(input.grid), *g = values_of(input.cotangent);
             double *x_expected = zeros(smelt_array_size(input.x));

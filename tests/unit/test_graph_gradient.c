@@ -413,7 +413,7 @@ static double gradient_along(function *f, smelt_array **x, smelt_array **v, int 
 static void gradients_of_gradients(void **state) {
     (void)state;
     for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
-        if (!in_sample(p + 1, 2)) continue;
+        if (!in_sample(p + 1, 3)) continue;
         const struct problem *problem = &problems[p];
         smelt_array *x[3], *v[3], *gradient[3], *second[3];
         smelt_tape *outer, *inner;
@@ -452,7 +452,7 @@ static void gradients_of_gradients(void **state) {
 static void kernels_equal_plain_loops(void **state) {
     (void)state;
     for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
-        if (!in_sample(p, 2)) continue;
+        if (!in_sample(p, 3)) continue;
         const struct problem *problem = &problems[p];
         smelt_array *x[2][3], *y[2], *w[2], *gradient[2][3];
         for (int wide = 0; wide < 2; wide++) {

@@ -83,10 +83,10 @@ static int steps(int of_512_bits) {
     return narrow ? of_512_bits / 4 : wide ? of_512_bits : of_512_bits / 2;
 }
 
-/* Twice the size from which kernels have quick code. */
-#define LARGE ((struct options){.steps = steps(40)})
+/* Half as large again as the size from which kernels have quick code. */
+#define LARGE ((struct options){.steps = steps(30)})
 /* Whose best code takes so long to compile that await_compiler finds the compiler. */
-#define HUGE ((struct options){.steps = steps(80)})
+#define HUGE ((struct options){.steps = steps(60)})
 
 static smelt_array *input(void) {
     smelt_array *a;
@@ -186,9 +186,9 @@ static void assert_best(const struct options *options, double timeout) {
 static void kernels_that_wait(void **state) {
     (void)state;
     assert_best(&(struct options){.steps = 1}, 0);
-    assert_best(&(struct options){.steps = steps(40), .math = SMELT_MATH_RELAXED}, 0);
-    assert_best(&(struct options){.steps = steps(40), .math = SMELT_MATH_FAST}, 0);
-    assert_best(&(struct options){.steps = steps(40),
+    assert_best(&(struct options){.steps = steps(30), .math = SMELT_MATH_RELAXED}, 0);
+    assert_best(&(struct options){.steps = steps(30), .math = SMELT_MATH_FAST}, 0);
+    assert_best(&(struct options){.steps = steps(30),
                                   .extra =
                                       "threadgroup atomic_uint n; uint k = atomic_fetch_add_explicit(&n, 1u, "
                                       "memory_order_relaxed); x += float(k);"},
