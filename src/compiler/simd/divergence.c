@@ -154,7 +154,10 @@ smelt_status simd_analyse(struct simd *s) {
         for (int place = 0; place < s->paths.block_count; place++) changed |= analyse_block(s, place);
         if (!changed) changed = settle_unknown(s);
     }
-    for (int place = 0; place < s->paths.block_count; place++) s->blocks[place].mask_of = find_mask(s, place);
+    bool divergent = false; /* if no branch is, all lanes run what one of them runs */
+    for (int place = 0; place < s->paths.block_count; place++) divergent |= s->paths.blocks[place].divergent;
+    for (int place = 0; place < s->paths.block_count; place++)
+        s->blocks[place].mask_of = divergent ? find_mask(s, place) : 0;
     if (s->arena.failed) return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
     return SMELT_OK;
 }

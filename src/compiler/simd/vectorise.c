@@ -245,7 +245,7 @@ static int most_lanes(const struct code_shape *code) {
 }
 
 /* If a loop carries so many values or more, gangs that are inside the kernel's guard get code of their own
- * (speculation.c). In short kernels, one value suffices. */
+ * (speculation.c). In short kernels, one value suffices if loops in that code need no masks of their own. */
 #define GUARDED_VALUES 8
 
 static bool guards_matter(struct simd *s) {
@@ -254,13 +254,19 @@ static bool guards_matter(struct simd *s) {
            (carried > 0 && count_instructions(s) * chunks <= MAX_SHARED_INSTRUCTIONS);
 }
 
-/* If the lanes of gangs inside the kernel's guard run everything. */
-static smelt_status try_guarded(struct simd *s, bool *done) {
+static bool loops_need_no_masks(const struct simd *s) {
+    for (int place = 0; place < s->paths.block_count; place++)
+        if (s->paths.blocks[place].loop >= 0 && s->paths.blocks[place].divergent) return false;
+    return true;
+}
+
+/* *done: whether the code of gangs inside the kernel's guard suits. */
+static smelt_status try_guarded(struct simd *s, bool (*suits)(const struct simd *s), bool *done) {
     s->speculating = true;
     TRY(analyse(s));
-    *done = !s->refused && all_lanes_run_all(s);
+    *done = !s->refused && suits(s);
     s->speculating = false;
-    return *done ? analyse(s) : SMELT_OK;
+    return s->refused ? SMELT_OK : analyse(s);
 }
 
 static smelt_status try_many(struct simd *s, bool *done) {
@@ -276,7 +282,7 @@ static smelt_status try_many(struct simd *s, bool *done) {
     set_lanes(s, lanes, chunk_lanes);
     TRY(analyse(s));
     if (s->refused) return SMELT_OK;
-    if (speculation_has_guard(s)) return try_guarded(s, done);
+    if (speculation_has_guard(s)) return try_guarded(s, all_lanes_run_all, done);
     *done = all_lanes_run_all(s) && !speculation_pays(s);
     return SMELT_OK;
 }
@@ -289,7 +295,10 @@ static smelt_status configure(struct simd *s) {
     if (done || s->refused) return SMELT_OK;
     s->chunk_lanes = s->vector_bits / 32;
     set_lanes(s, choose_lanes(s), s->vector_bits / 32);
-    return analyse(s);
+    TRY(analyse(s));
+    if (s->refused || carried_values(s->entry, false) >= GUARDED_VALUES || !speculation_has_guard(s))
+        return SMELT_OK;
+    return try_guarded(s, loops_need_no_masks, &s->guards_matter);
 }
 
 /* Writes the speculating code before the general code, which is there already. */
