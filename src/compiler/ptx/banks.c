@@ -96,6 +96,8 @@ static bool add_turn(struct group *g) {
     unsigned now = count_passes(g), best = now;
     unsigned cost = (unsigned)g->count * ((g->stores[0]->bytes + 3) / 4);
     int partner[MOST_STORES], *chosen = g->partner[g->turns];
+    /* Each store takes a pass per word at least. */
+    if ((now - cost) * PASS_COST <= cost) return false;
     for (int i = 0; i < g->count; i++) {
         int64_t distance = g->distance[i] < 0 ? -g->distance[i] : g->distance[i];
         if (!distance || !pair_by(g, distance, partner)) continue;
