@@ -402,6 +402,18 @@ static void suggest_template(const struct translation *t, const struct message *
               (int)length, name, (int)length, name, (int)length, name);
 }
 
+#define SUBSCRIPTS "subscripted value is not an array, pointer, or vector"
+
+/* For a body that indexes a value: most likely an input without dimensions. */
+static void suggest_value(const struct translation *t, const struct message *m, struct text *note) {
+    if (!prelude_has_mlx(t->prelude) || note->length || m->length < sizeof SUBSCRIPTS - 1 ||
+        memcmp(m->text, SUBSCRIPTS, sizeof SUBSCRIPTS - 1) != 0)
+        return;
+    text_add(note,
+             "\nnote: an input without dimensions, such as a number, is a value, not an array; for x[0], "
+             "pass an array of shape (1,)");
+}
+
 #define PRINTS "use of undeclared identifier 'printf'"
 
 /* For a kernel that calls printf: names os_log, and drops clang's "did you mean". */
@@ -448,6 +460,7 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
                 count += fresh;
                 notes = fresh ? 0 : MOST_NOTES;
                 suggest_template(t, &m, &note);
+                suggest_value(t, &m, &note);
                 before = m;
                 waiting = false;
             } else if (error) {
