@@ -4,7 +4,7 @@ import itertools
 import numpy as np
 import pytest
 import smelt
-from operation_checks import DTYPES, check_gradients, compare, poison, random, rng, values_of
+from operation_checks import DTYPES, FULL, check_gradients, compare, poison, random, rng, values_of
 
 SETTINGS = list(itertools.product(("bilinear", "nearest"), ("zeros", "border"), (False, True)))
 
@@ -51,7 +51,7 @@ def test_gradients_of_grid_sample_are_differences(settings):
         whole = np.round(pixel * 2) / 2
         pixel = np.where(np.abs(pixel - whole) < 0.05, pixel + 0.1, pixel)
         grid[..., d] = pixel * 2 / (size - 1) - 1 if settings[2] else (2 * pixel + 1) / size - 1
-    check_gradients(lambda a, b: smelt.grid_sample(a, b, *settings), [x, grid])
+    check_gradients(lambda a, b: smelt.grid_sample(a, b, *settings), [x, grid], second=FULL or settings == SETTINGS[0])
 
 
 def test_grid_sample_refuses():
@@ -82,7 +82,7 @@ def test_inverses_of_chunks(engine, dtype):
 
 def test_gradients_of_inverses_are_differences():
     for shape in [(1, 7, 2, 3), (2, 4, 1, 4)]:
-        check_gradients(smelt.chunk_inverse, [rng.standard_normal(shape)])
+        check_gradients(smelt.chunk_inverse, [rng.standard_normal(shape)], second=FULL or shape[0] == 1)
     with pytest.raises(ValueError, match="chunk_inverse: x has shape 1x2x3x129; expected"):
         smelt.chunk_inverse(smelt.ones((1, 2, 3, 129)))
 
