@@ -38,7 +38,7 @@ enum budget {
 #define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */
-#define MANY_BLOCKS 300 /* of a GPU's thread: NVPTX's code generator does without global value numbering */
+#define MANY_BLOCKS 600 /* of a GPU's thread: NVPTX's code generator does without global value numbering */
 
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
