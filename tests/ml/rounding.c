@@ -6,7 +6,8 @@
 
 /* A GPU combines the lanes of a scan in steps of doubling distance, a CPU one by one. */
 #define SCAN "the order of a float scan"
-/* Tensor cores multiply half and bfloat matrices; they truncate far below the largest term. */
+/* Tensor cores multiply half and bfloat matrices, also with float ones; they truncate far below the largest
+ * term. */
 #define CORES "the sums of tensor cores"
 /* A CPU sums the products of a tile term by term, a GPU in the order of its matrices. */
 #define TILES "the order of a tile's sums"
@@ -25,6 +26,8 @@ static const struct {
     {"softmax.metal", "softmax_row_*", FAST},
     {"attention.metal", "flash_attention_f16_*", CORES},
     {"conv.metal", "implicit_gemm_conv_2d_bfloat16", CORES},
+    {"quantised.metal", "block4_matmul", CORES},
+    {"quantised.metal", "super6_matmul", CORES},
     {"gemm.metal", "gemm_*_float16", CORES},
     {"gemm.metal", "gemm_*_bfloat16", CORES},
     {"tensor.metal", "[nt][nt]*", TILES},
