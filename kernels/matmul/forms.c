@@ -121,8 +121,8 @@ static double time_of_round(const struct entry *entry, int64_t groups, int64_t s
 
 static double float_time(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
     int64_t steps = pieces(pieces(sizes->k, parts), TILE_DEPTH), resident = entry->cost.single.resident;
-    int64_t groups = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS);
-    double time = (double)(groups / resident) * time_of_round(entry, resident, steps) +
+    int64_t groups = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS), rounds = groups / resident;
+    double time = (double)rounds * time_of_round(entry, resident, steps) +
                   time_of_round(entry, groups % resident, steps);
     return parts == 1 ? time : time + time_of_sum(sizes, parts, 4, 8e-7);
 }

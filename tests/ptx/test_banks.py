@@ -15,6 +15,10 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "banks.metal")
 class Counting(Machine):
     """Counts the passes of stores: lanes of a warp that store to different words of one bank take turns."""
 
+    def __init__(self):
+        super().__init__()
+        self.stores = {}
+
     def access(self, thread, name, operands):
         if name[0] == "st" and "shared" in name:
             values = operands[1].count("%")
@@ -37,7 +41,6 @@ def check(function, threads, inputs, expected, passes, by=None, kind="I"):
                            capture_output=True, text=True, check=False)
     assert shown.returncode == 0, f"{function}: {shown.stderr}"
     machine = Counting()
-    machine.stores = {}
     slots = [machine.allocate(struct.pack(f"<{len(inputs)}{kind}", *inputs)), machine.allocate(bytes(struct.calcsize(kind) * len(expected)))]
     if by is not None:
         slots.append(machine.allocate(struct.pack("<I", by)))
