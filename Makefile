@@ -32,7 +32,7 @@ configure: packages
 demo: compile
 	@$(BUILD)/bin/smelt_demo $(BUILD)/demo
 
-# Tests that run at a time. CONTRIBUTING.md states the time of `make check` for two processors; some tests mostly wait.
+# The number of tests that run at a time: more than the two processors of CONTRIBUTING.md, since some tests mostly wait.
 JOBS ?= 4
 check: all
 	@sh cmake/install_packages.sh --optional packages-check.txt

@@ -16,7 +16,7 @@ static struct {
     } *entries;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Under the lock: room for one more entry, which is empty. False: there is no memory. */
+/* Makes room for one more entry and clears it. The caller holds the lock. False: out of memory. */
 static bool reserve(void) {
     if (table.count == table.capacity) {
         int capacity = table.capacity ? 2 * table.capacity : 64;

@@ -38,8 +38,8 @@ METAL_FUNC float rsqrt(float x) {
 }
 METAL_FUNC float fast_rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
 METAL_FUNC float divide(float x, float y) { return x / y; }
-// The same, for 2^-64 <= y <= 2^64 and x that is 0, or of that range, or tiny while y is 1: GPUs then need no test of
-// the operands. There the first is off by at most 1 ULP, and the second by at most 4.5 ULP.
+// x / y for 2^-64 <= y <= 2^64 and x that is 0, or of that range, or tiny while y is 1: GPUs then need no test of the
+// operands. On GPUs rough_divide is off by at most 1 ULP, and rougher_divide by at most 4.5 ULP.
 METAL_FUNC float rough_divide(float x, float y) { return x / y; }
 METAL_FUNC float rougher_divide(float x, float y) { return x / y; }
 METAL_FUNC float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }

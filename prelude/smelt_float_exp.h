@@ -304,7 +304,7 @@ METAL_FUNC float tanh(float x) {
   p = __builtin_fmaf(p, t.r, 0x1.5554dcp-1f);
   p = __builtin_fmaf(p, t.r, 1.0f);
   float h = half_expm1_of(t, p);
-  return with_sign(rough_divide(h, h + 1.0f), x); // rounded to nearest for every x, on GPUs too: see docs/accuracy.md
+  return with_sign(rough_divide(h, h + 1.0f), x); // on GPUs, too, the rounded quotient: see docs/accuracy.md
 }
 // For half and bfloat, as exp_for_half.
 METAL_FUNC float tanh_for_half(float x) {

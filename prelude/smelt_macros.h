@@ -5,6 +5,7 @@
 #ifndef __METAL_VERSION__
 #define __METAL_VERSION__ 320
 #endif
+// Before Metal 3.0 each platform had versions of its own, such as macos-metal2.4.
 #if __METAL_VERSION__ < 300
 #define __METAL_MACOS__ 1
 #endif

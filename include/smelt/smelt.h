@@ -669,7 +669,7 @@ typedef struct smelt_constant {
 } smelt_constant;
 
 typedef struct smelt_function_desc {
-    const char *name; /* host name, or without namespaces if that is unique; NULL: the only function */
+    const char *name; /* host name, or its last part if that is unique; NULL: the only function */
     smelt_constant constants[SMELT_MAX_CONSTANTS];
     uint64_t reserved[8];
 } smelt_function_desc;

@@ -17,7 +17,7 @@ struct half_cost {
 struct float_cost {
     double latency; /* microseconds per TILE_DEPTH elements of K, however few simdgroups run */
     double work;    /* microseconds per TILE_DEPTH elements of K and simdgroup of a scheduler */
-    double end;     /* microseconds, without the elements of K */
+    double end;     /* microseconds that do not depend on K */
     int64_t resident;
 };
 
@@ -94,23 +94,24 @@ static int64_t tiles_of(const struct entry *entry, const struct matmul_sizes *si
 #define SCHEDULERS 4        /* of a multiprocessor */
 #define SIMDGROUP 32
 
-/* Parts may have `least_depth` elements of K or more, and all threadgroups be `most_groups` or fewer. */
+/* Whether each part has at least `least_depth` elements of K, and the launch at most `most_groups`
+ * threadgroups. One part is always allowed. */
 static bool allows_parts(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts,
                          int64_t least_depth, int64_t most_groups) {
     return parts == 1 || (sizes->k / parts >= least_depth && tiles_of(entry, sizes) <= most_groups / parts);
 }
 
-/* The launch that adds the parts. */
+/* Microseconds of the launch that adds the parts: `launch`, and `byte` per byte of them. */
 static double time_of_sum(const struct matmul_sizes *sizes, int64_t parts, double launch, double byte) {
     return launch + byte * 4.0 * (double)(parts * sizes->products) * (double)sizes->m * (double)sizes->n;
 }
 
 /* ---- Floats. */
 
-#define FLOAT_PART 128   /* elements of K in a part at least */
+#define FLOAT_PART 128   /* the fewest elements of K in a part */
 #define MANY_GROUPS 1024 /* enough to occupy a large GPU */
 
-/* One multiprocessor's `groups` threadgroups at once. */
+/* Microseconds that a multiprocessor takes for `groups` threadgroups at once. */
 static double time_of_round(const struct entry *entry, int64_t groups, int64_t steps) {
     const struct float_cost *cost = &entry->cost.single;
     if (!groups) return 0;

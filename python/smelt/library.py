@@ -18,8 +18,8 @@ setattr(Function, "__signature__", CallSignature(function_signature))
 class Library(_smelt.Library):
     """The kernel functions of a .metal file or package, from `smelt.library`. `lib.my_kernel` is the function of that
     name, as is `lib.function("my_kernel")`, which also takes values of function constants; `lib.functions` has the
-    names. A kernel in a namespace is called "blas::axpy", and also "axpy" if no other kernel is. Calls of functions are
-    described at `smelt.Function`."""
+    names. A kernel in a namespace is called "blas::axpy", and also "axpy" if no other kernel has that name. Calls of
+    functions are described at `smelt.Function`."""
 
     _origin: _origin.Origin | None = None
 

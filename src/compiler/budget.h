@@ -27,7 +27,7 @@ enum budget {
     BUDGET_THREAD,   /* instructions of a thread, times the registers of a simdgroup's value */
     BUDGET_BLOCKS,   /* blocks of a thread, times the same */
     BUDGET_GANG,     /* instructions of a gang */
-    BUDGET_WRITTEN,  /* … as the vectoriser writes them: LLVM then removes up to half of them */
+    BUDGET_WRITTEN,  /* … as the vectoriser writes them, before LLVM removes up to half of them */
     BUDGET_GPU,      /* instructions of a GPU's thread, whose loops the source asks to unroll */
     BUDGET_GPU_CERTAIN /* … with everything inlined, once its functions are optimised */
 };
@@ -38,7 +38,7 @@ enum budget {
 #define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */
-#define MANY_BLOCKS 600 /* of a GPU's thread: NVPTX's code generator does without global value numbering */
+#define MANY_BLOCKS 600 /* of a GPU's thread: of more, code is generated without global value numbering */
 
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */

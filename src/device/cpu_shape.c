@@ -24,8 +24,8 @@ static struct code_shape line_shape(const uint32_t size[3]) {
     return shape;
 }
 
-/* A gang lies in one row, or takes whole rows of one plane. Only the latter depend on the length of a row, so
- * groups of many sizes share code. */
+/* A gang lies in one row, or takes whole rows of one plane. Only code for whole rows depends on their
+ * length, so groups of many sizes share the rest. */
 static struct code_shape rows_shape(const uint32_t size[3]) {
     struct code_shape shape = {.engine = ENGINE_SIMD, .rows = 1};
     for (uint32_t lanes = LARGE_GANG; lanes > SIMDGROUP_LANES && !shape.multiple; lanes /= 2) {

@@ -256,7 +256,7 @@ static const char *const dialect_flags[] = {
     "-ffp-contract=on", "-O3", "-disable-llvm-passes", "-debug-info-kind=line-tables-only",
     "-dwarf-version=4", "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20",
     "-ftemplate-backtrace-limit=0",
-    /* Errors of clang 19 that Metal's compiler, an older clang for C++14, does not have: NS_ENUM of headers
+    /* Errors of clang 19 that Metal's compiler, an older clang for C++14, does not report: NS_ENUM in headers
      * that are shared with Objective-C, `a.template f(x)`, (Enum)7 in a constant expression, `register`. */
     "-Wno-elaborated-enum-base", "-Wno-missing-template-arg-list-after-template-kw",
     "-Wno-enum-constexpr-conversion", "-Wno-register", NULL};

@@ -105,13 +105,19 @@ const struct entry *library_entry(const smelt_library *library, int index) {
                              : &library->translation.program.entries[index];
 }
 
+static const char *without_namespaces(const char *name) {
+    const char *last = name;
+    for (const char *c = name; *c && *c != '<'; c++)
+        if (c[0] == ':' && c[1] == ':') last = c + 2;
+    return last;
+}
+
 int library_find(const smelt_library *library, const char *name) {
     int found = -1, matches = 0;
     for (int i = 0; i < smelt_library_function_count(library); i++) {
         const char *host_name = library_entry(library, i)->host_name;
         if (strcmp(host_name, name) == 0) return i;
-        const char *colon = strrchr(host_name, ':');
-        if (!colon || strcmp(colon + 1, name) != 0) continue;
+        if (strcmp(without_namespaces(host_name), name) != 0) continue;
         found = i;
         matches++;
     }
@@ -128,7 +134,7 @@ static bool is_other_function(const smelt_library *library, const char *name) {
     const struct program *program = &library->translation.program;
     for (int i = 0; name && !library->packaged && i < program->other_count; i++) {
         const struct other_function *other = &program->others[i];
-        if (strcmp(other->name, name) != 0) continue;
+        if (strcmp(other->name, name) != 0 && strcmp(without_namespaces(other->name), name) != 0) continue;
         struct text message = {0}, described = {0};
         text_addf(&message, "'%s' is %s %s function; render functions are not supported", name,
                   strchr("aeiou", *other->stage) ? "an" : "a", other->stage);

@@ -32,8 +32,8 @@ struct smelt_function {
 /* The entry of the function with this index. */
 const struct entry *library_entry(const smelt_library *library, int index);
 
-/* The index of the function with this host name; otherwise of the only one whose name in its namespace it is;
- * otherwise -1. */
+/* The index of the function with this host name; otherwise of the only function whose host name without
+ * namespaces this is; otherwise -1. */
 int library_find(const smelt_library *library, const char *name);
 
 /* The error that there is no function `name` (NULL: none is named), with the names there are. */

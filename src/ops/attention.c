@@ -303,8 +303,8 @@ static bool choose_parts(struct attention *a) {
     return true;
 }
 
-#define TILE_STEP 16  /* write_kernels counts rows and keys of a tile by it */
-#define MOST_TILE 128 /* rows and keys that tuning tries (tuned.c) */
+#define TILE_STEP 16  /* write_kernels counts rows and keys of a tile in these steps */
+#define MOST_TILE 128 /* the most rows and keys that tuning tries (tuned.c) */
 
 static bool is_tile_size(int64_t size) {
     return size > 0 && size <= MOST_TILE && size % TILE_STEP == 0;

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Larger than the length of any argument list. */
@@ -467,6 +468,15 @@ static void scan_class(struct finder *f, uint32_t first, uint32_t last, const ch
     f->depth--;
 }
 
+/* `name` in namespace `scope`, which is "" or "ns::". */
+static const char *join(struct arena *arena, const char *scope, const char *name) {
+    if (!*scope || !name) return name; /* NULL: out of memory */
+    size_t size = strlen(scope) + strlen(name) + 1;
+    char *joined = arena_alloc(arena, size);
+    if (joined) snprintf(joined, size, "%s%s", scope, name);
+    return joined;
+}
+
 /* The last name<…> of an explicit instantiation, before an optional parameter list. */
 static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, const char *path) {
     const char *host_name = NULL;
@@ -517,7 +527,7 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
     site->close = open ? partner(f, open) : 0;
     site->name = tokens_text(f->tokens, first, name, f->arena);
     site->expression = tokens_text(f->tokens, first, last, f->arena);
-    site->host_name = host_name ? host_name : site->name;
+    site->host_name = host_name ? host_name : join(f->arena, path, site->name);
 }
 
 /* Words of declarations that do not declare variables, or whose variables are in a stated address space. */

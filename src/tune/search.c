@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define USUAL_BUDGET 30
-/* One that takes so many times as long as the best, in each of its runs, is not measured further. A single
- * run may have been disturbed by other programs. */
+/* A candidate that takes so many times as long as the best, in each of its runs, is not measured further. It
+ * runs again up to SLOW_AGAIN times, since other programs may have disturbed a single run. */
 #define SLOW 3
 #define SLOW_AGAIN 2
 /* What a candidate is timed for, and how often at least: batches of runs, whose median counts. */

@@ -10,7 +10,7 @@
 #define ENGINES 2
 struct engines {
     const char *name[ENGINES];
-    bool sampled; /* half and bfloat in mode safe only, vectors of one width */
+    bool sampled; /* half, bfloat and the second device in mode safe only, vectors of one width */
 };
 
 /* How the functions of a type with one number of arguments are swept: `chunks` of `size` arguments. In the

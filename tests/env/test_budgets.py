@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Kernels past the budgets of the compiler (src/compiler/budget.h) run, in a form with less code, and compute the same
-bits as the scalar engine. Sizes decide about the form, and the log names them."""
+bits as the scalar engine. Sizes decide the form; the log and --why name them."""
 import os
 
 from support import FULL, TIERS, expect, expect_equal, read_floats, run_tests
@@ -30,7 +30,7 @@ def why(scratch, source, name, inputs, count, **changes):
 
 
 def expect_same(scratch, source, name, inputs, count, **changes):
-    """That both engines compute the same, and the log of the vector engine."""
+    """Tests that both engines compute the same. Returns the log of the vector engine."""
     (found, log), (wanted, _) = (run(scratch, source, name, inputs, count, device, **changes) for device in ("cpu", "cpu-scalar"))
     expect_equal(len(found), count, "the number of results")
     expect(list(found) == list(wanted), f"{name}: the engines differ")
@@ -42,8 +42,12 @@ def test_a_loop_too_large_unrolled_stays_a_loop(scratch):
               "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n#pragma unroll\n"
               "  for (int k = 0; k < 4096; k++) x = sin(x + float(k));\n  out[i] = x;\n}\n")
     # In registers of 512 bits it is not too large.
-    log = expect_same(scratch, source, "sines", "rand:float32:200", THREADS, SMELT_CPU=os.environ.get("SMELT_CPU", "avx2"))
+    narrow = {"SMELT_CPU": os.environ.get("SMELT_CPU", "avx2")}
+    log = expect_same(scratch, source, "sines", "rand:float32:200", THREADS, **narrow)
     expect("has less code than its best form: it is too large for vector code: instructions of " in log and ", at most " in log, log)
+    if FULL:
+        text = why(scratch, source, "sines", "rand:float32:200", THREADS, **narrow)
+        expect("less code than in its best form: loops are not unrolled on request" in text, text)
 
 
 def test_loops_are_measured_before_they_are_unrolled(scratch):
@@ -159,7 +163,7 @@ def test_a_long_block_is_cut(scratch):
     steps = "".join(f"  x = fma(x, in[i + {k % 256}u], {k % 9}.0f); out[i + {THREADS * (k % 4)}u] = x;\n" for k in range(900))
     source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
               "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" + steps + "}\n")
-    expect_same(scratch, source, "steps", "rand:float32:512", THREADS * 4, SMELT_TIERS=TIERS)  # the best takes ten seconds
+    expect_same(scratch, source, "steps", "rand:float32:512", THREADS * 4, SMELT_TIERS=TIERS)  # the best code takes ten seconds
     file = scratch.file("steps.metal", HEADER + source)
     for device, cut in (("cpu", True), ("cpu-scalar", False)):
         done = scratch.run(["show", file, "-b", "0=rand:float32:512", "-b", f"1:out:float32:{THREADS * 4}", "--grid",

@@ -1,4 +1,4 @@
-// A thread accesses neighbouring elements under a guard: with vectors if all lanes are on. Lanes that are off access nothing.
+// A thread accesses neighbouring elements under a guard: with vectors if all lanes are on. Other lanes access nothing.
 // for group: 64 100
 // run: -b 0=arange:float16:1100 -b 1:out:float16:1104 -b 2=arange:float32:1100 -b 3:out:float32:1104 -b 4:out:uint8:1104 --bytes 5=uint32:1100 --grid 300 --threadgroup {group}
 // expect buffer 1: f(i) for i in 1104: i ^ 3 if i < 1100 else 0

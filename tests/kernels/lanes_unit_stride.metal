@@ -1,4 +1,4 @@
-// A thread's elements are a stride apart that only the run tells: neighbours if it is 1, or the bytes of one element.
+// Only the run tells the stride between a thread's elements. They are neighbours if it is 1, or their size in bytes.
 // for strides: 1,2,1 3,6,3 0,0,2
 // run: -b 0=arange:float32:1201 -b 1=arange:int16:1201 -b 2:out:float32:400 -b 3:out:float32:1200 --bytes 4=uint32:{strides} --grid 100 --threadgroup 50
 // expect buffer 2: f(i) for i in 400: 3 * i * strides[0] if i < 388 else 0

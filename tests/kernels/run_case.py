@@ -129,7 +129,8 @@ def choices(path, whole=False):
     combinations = [dict(zip(names, words)) for words in itertools.product(*lists)]
     if whole or len(combinations) <= 3 or "SMELT_TEST_FULL" in os.environ:
         return combinations
-    return combinations[:: 4 if len(combinations) > 10 else 2]
+    count = math.ceil(len(combinations) / (4 if len(combinations) > 10 else 2))
+    return sorted(combinations, key=lambda words: zlib.crc32(repr(words).encode()))[:count]
 
 
 # What a package holds code for: this machine, or the CPU whose code alone is taken of packages.

@@ -5,7 +5,7 @@
 #include <metal_stdlib>
 using namespace metal;
 #if (__METAL_VERSION__ < 300) != defined(__METAL_MACOS__)
-#error "Metal before 3.0 is the Metal of one system"
+#error "__METAL_MACOS__ must be defined before Metal 3.0 only"
 #endif
 
 // As in headers that are shared with Objective-C.

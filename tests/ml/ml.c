@@ -278,7 +278,7 @@ bool runs_all(void) {
 static bool has_oracle(const struct launch *l) {
     unsigned sum = 0;
     for (const char *c = l->entry; *c; c++) sum += (unsigned char)*c;
-    return sum % 5 == 0 || runs_all();
+    return sum % 5 == 3 || runs_all();
 }
 
 void launch(struct launch l) {

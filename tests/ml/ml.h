@@ -66,8 +66,7 @@ struct launch {
     bool open; /* the devices' results may differ: float atomics, or a math mode other than safe */
 };
 
-/* Whether every kernel runs: not in make check on a CPU, which leaves out some that take seconds to compile.
- */
+/* Whether every kernel runs. make check on a CPU leaves out some that take seconds to compile. */
 bool runs_all(void);
 
 /* Runs on the oracle and on the device under test; in make check, not all kernels have an oracle. The SIMD

@@ -6,7 +6,7 @@
 
 /* A GPU combines the lanes of a scan in steps of doubling distance, a CPU one by one. */
 #define SCAN "the order of a float scan"
-/* Tensor cores multiply half and bfloat matrices, also with float ones; they truncate far below the largest
+/* Tensor cores multiply half and bfloat matrices, also by float ones; they truncate far below the largest
  * term. */
 #define CORES "the sums of tensor cores"
 /* A CPU sums the products of a tile term by term, a GPU in the order of its matrices. */

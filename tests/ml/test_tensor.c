@@ -174,8 +174,8 @@ static void large(void **s) {
         {"relaxed e4m3", "e4m3", "e4m3", "float", 64, 80, false, true, false, 4},
         {"relaxed e5m2", "e5m2", "e5m2", "float", 128, 64, false, true, true, 4}};
     static const int sizes[][3] = {{136, 200, 272}, {64, 128, 1024}, {65, 67, 259}, {70, 64, 16}};
-    /* Of these, a CPU's code differs from that of smaller tiles in its size alone: in make check it has
-     * three. */
+    /* A CPU's code for these differs from that for smaller tiles in its size alone, so make check runs
+     * three of them. */
     for (size_t p = 0; p < sizeof problems / sizeof *problems; p += runs_all() ? 1 : 3)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             run_product(&problems[p], sizes[i][0], sizes[i][1], sizes[i][2]);
@@ -185,7 +185,7 @@ static void large(void **s) {
     run_product(&largest, 130, 300, 400);
 }
 
-/* Every row of the table of types; in make check every second, with each type and each format. */
+/* Every row of the table of types; in make check every second: each type and format is an operand there. */
 static void types(void **s) {
     (void)s;
     static const char *const rows[] = {
@@ -197,7 +197,7 @@ static void types(void **s) {
         "bfloat int4b float T", "bfloat uint4b bfloat T", "char int4b int T",      "uchar uint4b int T",
         "half int2b float T",   "half uint2b half T",     "bfloat int2b bfloat T", "bfloat uint2b float T",
         "char int2b int T",     "uchar uint2b int T",     "half e4m3 half T",      "half fp4 float T",
-        "half e5m2 float T",    "fp4 fp4 float T",        "e4m3 e4m3 float T",     "e5m2 e5m2 float T"};
+        "half e5m2 float T",    "fp4 fp4 float T",        "e5m2 e5m2 float T",     "e4m3 e4m3 float T"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if ((i + i / 2) % 2 && !runs_all()) continue;
         char left[16], right[16], out[16], t[4] = "", entry[64];

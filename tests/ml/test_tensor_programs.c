@@ -105,7 +105,7 @@ static void attend(struct attention a) {
     check(entry, out, expected, allowed, allowed);
 }
 
-/* Sizes of heads are instances of one template: make check has the smallest of each type. */
+/* All sizes of heads are instances of one template: make check runs the smallest of each type. */
 static void attention(void **s) {
     (void)s;
     attend((struct attention){SMELT_FLOAT16, 64, 2, 2, 1, 40, 50, .causal = true});

@@ -1,5 +1,5 @@
-; Two stores of words, 32 bytes apart, in each of which lanes k and k + 16 use one bank: lanes from 16 on exchange them. Between
-; stores that read each other's place, nothing moves.
+; Two stores of words, 32 bytes apart. In each of them, lanes k and k + 16 use one bank: lanes from 16 on exchange the two. The
+; last store stays after the load from its place.
 ; run: ptx ptx-target+ptx-banks threads=32
 ; expect: and i32 %{…}, 16
 ; expect: select i1 %{…}, i32 32, i32 0

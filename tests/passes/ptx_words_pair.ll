@@ -1,5 +1,5 @@
-; Two neighbouring bytes at an even address, among bytes that have no neighbours: one load of 16 bits, not of a vector of bytes,
-; which LLVM would take apart through memory.
+; Two neighbouring bytes at an even address, among bytes without neighbours, are one load of 16 bits. LLVM would take a vector of
+; two bytes apart through memory.
 ; run: ptx ptx-words
 ; expect: load i16, ptr addrspace(1) %even, align 2
 ; absent: <2 x i8>

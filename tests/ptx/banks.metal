@@ -24,7 +24,7 @@ kernel void words(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)
     for (uint i = 0; i < 8; i++) o[me * 8 + i] = tile[me * 8 + i];
 }
 
-// Numbers of two words, in a loop: halves of a simdgroup store one after the other.
+// Numbers of two words, in a loop: the two halves of a simdgroup take a pass each.
 kernel void longs(device const ulong *a [[buffer(0)]], device ulong *o [[buffer(1)]], uint me [[thread_index_in_threadgroup]]) {
     threadgroup ulong tile[64 * 4];
     const uint place = me % 8 + me / 8 * 32;
@@ -74,4 +74,30 @@ kernel void neighbours(device const uint *a [[buffer(0)]], device uint *o [[buff
     threadgroup_barrier(mem_flags::mem_threadgroup);
 #pragma clang loop unroll(full)
     for (uint i = 0; i < 4; i++) o[me * 4 + i] = tile[(63 - me) * 4 + i];
+}
+
+// Exchanges link ten stores in a row: each is stored once.
+kernel void linked(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]], uint me [[thread_index_in_threadgroup]]) {
+    threadgroup uint tile[8 * 64];
+    const uint place = me / 4 * 64 + me % 4;
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 10; i++) tile[place + 4 * i] = a[me * 10 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 10; i++) o[me * 10 + i] = tile[place + 4 * i];
+}
+
+// The first two stores are neighbours, which stay as they are; the others exchange.
+kernel void beside(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]], uint me [[thread_index_in_threadgroup]]) {
+    threadgroup uint tile[32 * 32];
+    const uint place = me * 32;
+    tile[place] = a[me * 4];
+    tile[place + 1] = a[me * 4 + 1];
+    tile[place + 8] = a[me * 4 + 2];
+    tile[place + 16] = a[me * 4 + 3];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    o[me * 4] = tile[place];
+    o[me * 4 + 1] = tile[place + 1];
+    o[me * 4 + 2] = tile[place + 8];
+    o[me * 4 + 3] = tile[place + 16];
 }

@@ -265,7 +265,7 @@ class Machine:
         elif operation == "setp":
             a, b = get(1), get(2)
             compare = name[1]
-            put({"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b,
+            put({"eq": a == b, "ne": a == a and b == b and a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b,
                  "nan": a != a or b != b, "num": a == a and b == b, "neu": not a == b, "ltu": not a >= b, "leu": not a > b, "gtu": not a <= b, "geu": not a < b}[compare], "pred")
         elif operation == "atom":
             data, at = self.find(self.address_of(thread, operands[1]), width(kind) // 8, space_of(name))

@@ -165,8 +165,8 @@ kernel void rescaled(const device float *left [[buffer(0)]], const device float 
   for (short i = 0; i < 8; i++) simdgroup_store(parts[i], out + 64 * i);
 }
 
-// A float matrix times one of narrow numbers, or the other way round, of depth 16; right matrices lie in threadgroup memory. Rows above
-// and below are multiplied together, or one after the other.
+// Products of depth 16 of a float matrix and one of narrow numbers, in either order. Right matrices lie in threadgroup memory. Upper and
+// lower rows are multiplied together, or one after the other.
 template <typename L, typename R, bool together>
 kernel void mixed(const device L *a [[buffer(0)]], const device R *b [[buffer(1)]], device float *c [[buffer(2)]],
                   ushort me [[thread_index_in_threadgroup]]) {

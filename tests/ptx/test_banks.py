@@ -1,5 +1,5 @@
-"""Stores to threadgroup memory whose lanes share banks, as PTX that an emulator runs: some lanes take their stores in another order, and
-the memory needs fewer passes; what it contains is the same. Run as `test_banks.py SMELT`."""
+"""Stores to threadgroup memory whose lanes share banks, as PTX that an emulator runs: some lanes do their stores in another order, so that
+the memory needs fewer passes. Its contents are the same. Run as `test_banks.py SMELT`."""
 import os
 import struct
 import subprocess
@@ -91,4 +91,6 @@ expected = []
 for me in range(63, -1, -1):
     expected += a[me * 4:me * 4 + 4]
 check("neighbours", 64, a[:256], expected, 2 * 4)
+check("linked", 32, a[:320], a[:320], 20)
+check("beside", 32, a[:128], a[:128], 64)
 print("orders of stores: right")

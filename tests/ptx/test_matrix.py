@@ -1,7 +1,7 @@
 """Products of simdgroup matrices as PTX, run by an emulator: the shuffles and layouts between Metal's lanes and the tensor
 cores', sums that stay in the cores' layout through loops, the plain form. Run as `test_matrix.py SMELT`.
 
-All numbers are small integers: every way of summing gives the same."""
+Except in check_mixed, all numbers are small integers: every way of summing gives the same."""
 import math
 import os
 import random
@@ -159,7 +159,8 @@ def check_rescaled():
 
 
 def check_mixed(left, right, together, products):
-    """Floats of all 24 bits, and of all sizes, times narrow numbers: a product loses 2^-22 of itself at most. Infinities and NaNs stay."""
+    """Floats of 24 bits and several magnitudes times narrow numbers: a product loses at most 2^-22 of itself. The floats' infinities and
+    NaNs stay."""
     numbers = random.Random(left + right)
     kinds = KINDS[left], KINDS[right]
 
@@ -171,6 +172,12 @@ def check_mixed(left, right, together, products):
     b = [[draw(kinds[1]) for _ in range(16)] for _ in range(16)]
     odd = a if left == "float" else b
     odd[3][2], odd[5][14] = math.inf, math.nan
+    # Infinities of the narrow operand, times floats that TF32 holds, zero included.
+    for i, value in enumerate((1.0, -2.0, 0.0, 2.0 ** -60)):
+        if left == "float":
+            b[7][1], a[8 + i][7] = math.inf, value
+        else:
+            a[1][7], b[7][8 + i] = -math.inf, value
     function = f"{left}_times_{right}" + ("_together" if together else "")
     text = ptx_of(function, 32)
     found = re.findall(r"mma\.sync\.aligned\.(\S+)", text)

@@ -384,7 +384,7 @@ def test_arrays_may_overlap(monkeypatch):
         kernel void doubled(device float *out, device const float *x, constant uint &n, uint i [[thread_position_in_grid]]) {
             for (uint k = 0; k < n; k++) out[i * 16 + k] = x[i * 16 + k] * 2;
         }""").doubled
-    for _ in range(2):  # the second time, all codes are there
+    for _ in range(2):  # in the second round, all code is compiled
         apart, rows = np.zeros((64, 16), np.float32), np.ones((64, 16), np.float32)
         doubled(apart, rows, 13, threads=64, group_size=32)
         np.testing.assert_array_equal(apart, np.tile(np.repeat([2, 0], [13, 3]), (64, 1)))

@@ -48,7 +48,7 @@ static double absolute_tolerance(const struct grid_sample_size *size) {
     return 2e-6 * (double)(size->width + size->height);
 }
 
-/* In make check, each type of 16 bits has half of the sizes, since each size compiles code of its own. */
+/* In make check, each type of 16 bits is tested with half of the sizes: each compiles code of its own. */
 static bool is_tested(size_t size, size_t type) {
     return !type || (size + type) % 2 || getenv("SMELT_TEST_FULL") || getenv("SMELT_TEST_DEVICE");
 }

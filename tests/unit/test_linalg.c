@@ -22,8 +22,8 @@ static const char *device_at(int i) {
     return i ? names[i] : test_device();
 }
 
-/* The scalar engine takes the smaller sizes: fewer in make check, where `cpu` runs quick code, which is that
- * engine's. */
+/* The scalar engine runs the smaller sizes only, and fewer of them in make check, where `cpu` runs quick
+ * code, which that engine generates. */
 #define DEVICES(size) \
     ((size) <= (getenv("SMELT_TEST_FULL") ? 130 : 33) && strcmp(test_device(), "cpu") == 0 ? 2 : 1)
 

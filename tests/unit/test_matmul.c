@@ -262,7 +262,7 @@ static void large_tiles(void **state) {
 static void products_that_fill_a_gpu(void **state) {
     (void)state;
     for (int d = 0; d < 3; d++) {
-        /* These are no special sizes for a CPU. */
+        /* These sizes are not special for a CPU: one dtype is enough. */
         if (!test_device_has_memory() && !in_sample((size_t)d, 3)) continue;
         smelt_dtype dtype = dtypes[d];
         multiply(matrix(dtype, SHAPE(4, 260, 258), CONTIGUOUS), matrix(dtype, SHAPE(4, 258, 270), CONTIGUOUS),

@@ -49,8 +49,8 @@ static void what_is_no_kernel(void **state) {
 
 static void namespaces(void **state) {
     (void)state;
-    assert_entries("namespace n { kernel void a() {} }", "a=n::|a");
-    assert_entries("namespace n::m { inline namespace i { kernel void a() {} } }", "a=n::m::i::|a");
+    assert_entries("namespace n { kernel void a() {} }", "n::a=n::|a");
+    assert_entries("namespace n::m { inline namespace i { kernel void a() {} } }", "n::m::i::a=n::m::i::|a");
     assert_entries("namespace { kernel void a() {} } namespace b = n; kernel void c() {}", "a=|a c=|c");
     assert_entries("namespace n { namespace { template <class T> kernel void a() {} }\n"
                    "template [[host_name(\"x\")]] kernel void a<int>(); }",

@@ -143,14 +143,15 @@ static const struct case_of cases[] = {
 static void codes_fit_the_groups(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (uint32_t polled = 0; polled < 2; polled++) {
+        for (uint32_t way = 0; way < 4; way++) {
             const struct case_of *c = &cases[i];
-            struct launch request = {.timeout = polled, .overlapping = polled};
+            bool polled = way & 1, overlapping = way & 2;
+            struct launch request = {.timeout = polled, .overlapping = overlapping};
             memcpy(request.grid, c->grid, sizeof c->grid);
             memcpy(request.group_size, c->group_size, sizeof c->group_size);
             struct launch_shapes shapes, wanted = {c->has_full, c->has_edge, c->full, c->edge};
-            if (wanted.has_full) wanted.full.polled = polled, wanted.full.distinct = !polled;
-            if (wanted.has_edge) wanted.edge.polled = polled, wanted.edge.distinct = !polled;
+            if (wanted.has_full) wanted.full.polled = polled, wanted.full.distinct = !overlapping;
+            if (wanted.has_edge) wanted.edge.polled = polled, wanted.edge.distinct = !overlapping;
             launch_shapes(&request, c->barrier_hint, &shapes);
             if (shapes.has_full != wanted.has_full || shapes.has_edge != wanted.has_edge ||
                 memcmp(&shapes.full, &wanted.full, sizeof wanted.full) != 0 ||

@@ -33,7 +33,7 @@ static int remove_cache(void **state) {
 struct sleeper {
     const double *milliseconds; /* negative: the candidate fails */
     int wrong;                  /* this one's result is wrong; -1: none */
-    int disturbed;              /* the second run of this one takes 60 ms; 0: of none */
+    int disturbed;              /* the second run of this one takes 60 ms; 0: none */
     int runs[8];
     char notes[8][200];
     smelt_interrupt *interrupt; /* raised by the first run */
@@ -135,10 +135,10 @@ static void test_what_fails_is_wrong_or_slow_is_skipped(void **state) {
     assert_string_equal(sleeper.notes[1], "wrong result");
     assert_string_equal(sleeper.notes[2], "");
     assert_true(strncmp(sleeper.notes[3], "slow: ", 6) == 0);
-    assert_int_equal(sleeper.runs[3], 4); /* one that compiles, three that are timed */
+    assert_int_equal(sleeper.runs[3], 4); /* one compiles, three are timed */
 }
 
-static void test_a_single_slow_run_is_no_reason_to_skip(void **state) {
+static void test_a_candidate_with_a_single_slow_run_is_kept(void **state) {
     (void)state;
     struct sleeper sleeper = {.milliseconds = (const double[]){6, 2}, .wrong = -1, .disturbed = 1};
     smelt_tune_desc desc = desc_of(&sleeper, 2, "disturbed");
@@ -357,7 +357,7 @@ int main(void) {
         cmocka_unit_test(test_a_stored_choice_that_is_no_candidate_is_searched_again),
         cmocka_unit_test(test_each_shipped_default_is_found),
         cmocka_unit_test(test_what_fails_is_wrong_or_slow_is_skipped),
-        cmocka_unit_test(test_a_single_slow_run_is_no_reason_to_skip),
+        cmocka_unit_test(test_a_candidate_with_a_single_slow_run_is_kept),
         cmocka_unit_test(test_none_that_works_is_the_first_ones_error),
         cmocka_unit_test(test_the_budget_ends_a_search),
         cmocka_unit_test(test_an_interrupt_stores_nothing),

@@ -22,12 +22,12 @@
 struct counter {
     LLVMValueRef phi, next;
     uint64_t start, step, starts, apart;
-    int depth; /* how many counters of outer loops the starts follow from */
+    int depth; /* how many counters of outer loops determine the starts */
 };
 
 #define MOST_STARTS 1024  /* each of them is counted from … */
-#define MOST_FOLDS 131072 /* … while all of them take at most so many rounds */
-#define DEEPEST_START 4   /* each level multiplies the time to count */
+#define MOST_FOLDS 131072 /* … for at most so many rounds in all */
+#define DEEPEST_START 4   /* each level multiplies the time that counting takes */
 
 static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c);
 static uint64_t count_rounds(const struct flow *flow, int loop);

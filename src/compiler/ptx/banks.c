@@ -1,10 +1,10 @@
-/* Stores to threadgroup memory whose lanes share banks are taken in another order by some lanes.
+/* Changes the order of some lanes' stores to threadgroup memory, so that fewer lanes share a bank.
  *
  * A thread often stores several elements at constant distances, as down the columns of a tile. If lanes whose
  * numbers differ in one bit then use the same bank, those with the bit set exchange two of their stores: they
  * first do the second one, while the others do the first. Each lane still stores the same values to the same
- * places. Which stores and which bit, an estimate of the passes of the memory decides: exchanging costs a
- * selection per word.
+ * places. An estimate of the passes of the memory decides which stores are exchanged, and by which bit: an
+ * exchange costs a selection per word.
  *
  * Requires: the retargeted module, lanes in the order of threads, simdgroup operations not yet lowered.
  * Maintains: what each lane stores, and the order of its stores among barriers and its other accesses of
@@ -17,10 +17,10 @@
 #include <string.h>
 
 #define MOST_STORES 32 /* that wait */
-#define MOST_TURNS 3   /* bits of the lane's number that decide about an order */
+#define MOST_TURNS 3   /* bits of the lane's number that choose the order */
 #define MOST_ORDERS (1 << MOST_TURNS)
 #define MOST_WORDS 4 /* of an access */
-#define PASS_COST 2  /* a pass of the memory, in selections of a word */
+#define PASS_COST 2  /* of a pass of the memory, in selections of a word */
 
 struct waiting {
     LLVMValueRef store;
@@ -35,7 +35,7 @@ struct group {
     int64_t distance[MOST_STORES]; /* from the first one's place */
     struct lane_words words[MOST_STORES];
     int count;
-    /* Exchanges: in lanes with bit `bits[t]` set, of each store with its partner. */
+    /* Exchange `t`: in lanes with bit `bits[t]` set, each store changes places with its partner. */
     unsigned bits[MOST_TURNS];
     int partner[MOST_TURNS][MOST_STORES];
     int turns;
@@ -51,7 +51,7 @@ struct banks {
 
 /* ---- Which order. */
 
-/* Pairs the stores by a distance; false: some have no partner. */
+/* Pairs stores that are `distance` apart; false: some have no partner. */
 static bool pair_by(const struct group *g, int64_t distance, int partner[MOST_STORES]) {
     for (int i = 0; i < g->count; i++) partner[i] = -1;
     for (int done = 0; done < g->count; done += 2) {
@@ -91,12 +91,12 @@ static bool is_used(const struct group *g, unsigned bit) {
     return false;
 }
 
-/* The next exchange, if it saves more than it costs. */
+/* Adds the exchange that saves most; false: none saves more than it costs. */
 static bool add_turn(struct group *g) {
     unsigned now = count_passes(g), best = now;
     unsigned cost = (unsigned)g->count * ((g->stores[0]->bytes + 3) / 4);
     int partner[MOST_STORES], *chosen = g->partner[g->turns];
-    /* Each store takes a pass per word at least. */
+    /* Each store takes at least one pass per word. */
     if ((now - cost) * PASS_COST <= cost) return false;
     for (int i = 0; i < g->count; i++) {
         int64_t distance = g->distance[i] < 0 ? -g->distance[i] : g->distance[i];
@@ -127,7 +127,7 @@ static LLVMValueRef lane_bit(struct banks *s, unsigned bit) {
     return LLVMBuildICmp(b, LLVMIntNE, set, constant_i32(unit, 0), "");
 }
 
-/* The shift of this lane's order, of which set[t] is bit t. */
+/* The shift for this lane's order, a number of which set[t] is bit t. */
 static LLVMValueRef choose_shift(struct banks *s, const int64_t shifts[MOST_ORDERS],
                                  const LLVMValueRef set[MOST_TURNS], int turns) {
     struct unit *unit = s->unit;
@@ -156,7 +156,8 @@ static void find_parts(const struct group *g, int parts[MOST_ORDERS][MOST_STORES
     }
 }
 
-/* The address of store `i`. Those that are shifted alike share a register, from the first store on. */
+/* The address of store `i`. Stores with the same shifts share a register, which has the first store's
+ * address, shifted. */
 static LLVMValueRef find_address(struct banks *s, const struct group *g, int i,
                                  int parts[MOST_ORDERS][MOST_STORES], const LLVMValueRef set[MOST_TURNS],
                                  LLVMValueRef shifted[MOST_STORES]) {
@@ -184,10 +185,11 @@ static LLVMValueRef find_address(struct banks *s, const struct group *g, int i,
     return LLVMBuildGEP2(unit->builder, byte, shifted[i], &offset, 1, "");
 }
 
-/* The stores that exchange with store `i`, directly or not, are done where the last of them was. */
+/* Stores that exchange with each other, directly or not, are done where the last of them was. An exchange can
+ * link all stores in a row, so that `last` needs as many rounds to spread. */
 static void find_last(const struct group *g, int last[MOST_STORES]) {
     for (int i = 0; i < g->count; i++) last[i] = i;
-    for (int round = 0; round < g->turns; round++)
+    for (int round = 0; round < g->count; round++)
         for (int t = 0; t < g->turns; t++)
             for (int i = 0; i < g->count; i++)
                 if (last[g->partner[t][i]] > last[i]) last[i] = last[g->partner[t][i]];
@@ -233,7 +235,7 @@ static void write_group(struct banks *s, const struct group *g) {
 
 /* ---- Which stores. */
 
-/* Stores to neighbouring places are better joined. */
+/* Stores to neighbouring places are left for LLVM to join. */
 static bool has_neighbour(const struct banks *s, const struct waiting *w) {
     for (int i = 0; i < s->count; i++) {
         int64_t distance;
@@ -247,7 +249,7 @@ static bool has_neighbour(const struct banks *s, const struct waiting *w) {
 static void order_waiting(struct banks *s) {
     bool seen[MOST_STORES] = {false};
     for (int i = 0; i < s->count; i++) {
-        if (seen[i]) continue;
+        if (seen[i] || has_neighbour(s, &s->stores[i])) continue;
         struct group g = {.count = 0};
         unsigned alignment = LLVMGetAlignment(s->stores[i].store);
         LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(s->stores[i].store, 0));

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At the highest level, NVPTX's code generator runs global value numbering twice, whose searches for the last
- * write to memory take a time that grows with blocks times loads; below that, it eliminates common
- * subexpressions in their place. */
+/* At the highest level, NVPTX's code generator runs global value numbering twice. For each load, that
+ * searches the blocks for the last write to memory, which takes long if there are many. At lower levels it
+ * eliminates common subexpressions instead. */
 static LLVMCodeGenOptLevel choose_level(struct unit *unit) {
     uint64_t blocks;
     (void)budget_count(unit->entry, &blocks);

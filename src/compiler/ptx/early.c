@@ -12,7 +12,7 @@
 
 #define MOST_LOADS 16         /* of a run: their values take registers until they are used */
 #define MOST_INSTRUCTIONS 512 /* of a run */
-#define MOST_DEPTH 16         /* of the chain of values that an address follows from */
+#define MOST_DEPTH 16         /* of the chain of values that an address is computed from */
 #define MOST_VISITS 256       /* to these values, per load: a shared operand is visited once per user */
 
 /* A store to device memory and the instructions after it, except for those that have moved before it. */
@@ -42,8 +42,8 @@ static bool is_invariant_load(const struct run *r, LLVMValueRef value) {
     return LLVMIsALoadInst(value) && LLVMGetMetadata(value, kind);
 }
 
-/* Whether a value is computed before the run, or can be. *visits: how many values of the run it may still
- * look at. */
+/* Whether a value is computed before the run, or can be. *visits: how many values of the run may still be
+ * visited. */
 static bool can_move(const struct run *r, LLVMValueRef value, int depth, int *visits) {
     if (!LLVMIsAInstruction(value) || !is_behind(r, value)) return true;
     if (depth == 0 || *visits == 0) return false;

@@ -28,8 +28,8 @@ static void cut(struct lane_number *n, unsigned width) {
     for (unsigned i = width; i < 64; i++) n->bits[i] = zero;
 }
 
-/* Two of the three are the same bit of the lane's number: the place of the other one, which is left beside a
- * carry of that bit; otherwise -1. */
+/* If two of three summands are the same bit of the lane's number, that bit is carried, and the third summand
+ * is the sum's bit. Returns the third one's index; -1: no two are the same. */
 static int find_twice(const struct lane_bit three[3]) {
     for (int k = 0; k < 3; k++) {
         const struct lane_bit *a = &three[(k + 1) % 3], *b = &three[(k + 2) % 3];
@@ -356,6 +356,7 @@ bool ptx_lane_distance(const struct lane_address *a, const struct lane_address *
         if (!constant && !same) return false;
         if (constant) *distance += ((int64_t)q->kind - (int64_t)p->kind) * (INT64_C(1) << i);
     }
+    *distance = (int32_t)(uint32_t)*distance; /* offsets wrap */
     return true;
 }
 

@@ -30,14 +30,15 @@ struct lane_address {
  * no such root. Requires: lanes in the order of threads (lanes.h). */
 bool ptx_lane_address(const struct divergence *d, LLVMValueRef pointer, int place, struct lane_address *out);
 
-/* Numbers of the words of 4 bytes that lanes access, from the address's root on. */
+/* The words of 4 bytes that lanes access, numbered from the address's root on. */
 struct lane_words {
     uint64_t of[32];
 };
 
 /* The word at the address in each lane; false: the banks are not known. */
 bool ptx_lane_words(const struct lane_address *address, struct lane_words *out);
-/* The passes of the memory that an access of `each` words (1, 2 or 4) takes; the first are `words`. */
+/* The passes of the memory that an access takes. Each lane accesses `each` words (1, 2 or 4), of which
+ * `words` has the first. */
 unsigned ptx_lane_passes(const struct lane_words *words, unsigned each);
 
 /* The most words of 4 bytes that one bank serves if each lane accesses the word at its address; 0: not known.

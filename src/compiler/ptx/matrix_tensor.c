@@ -1,7 +1,7 @@
 /* Products on tensor cores: of half or bfloat by their own instructions; as TF32 if the code allows inexact
- * arithmetic, or if the operands lose nothing by it. If one operand alone does so, as in attention's
- * probabilities times halfs, each float of the other one is the sum of two TF32 numbers, which are multiplied
- * separately: at most 2^-22 of the float is lost.
+ * arithmetic, or if the operands lose nothing by it. If only one operand loses nothing, as in attention's
+ * probabilities times halfs, each float of the other one is split in two TF32 numbers, which are multiplied
+ * separately: at most 2^-22 of the float is lost, if it is at least 2^-104.
  *
  * The instruction multiplies a left matrix of 16 rows: two products with the same right matrix, or both parts
  * of a left matrix of floats. The two halves of a product, which share a left matrix, are its even and odd
@@ -71,7 +71,7 @@ static bool loses_nothing(struct unit *unit, LLVMValueRef value) {
     return narrow_of(unit, value, KIND_HALF) || narrow_of(unit, value, KIND_BFLOAT);
 }
 
-/* The kind whose numbers both are exactly; KIND_NONE: there is none. */
+/* The narrow kind that holds both values exactly; KIND_NONE: neither does. */
 static enum kind narrow_kind(struct unit *unit, LLVMValueRef a, LLVMValueRef b) {
     for (enum kind kind = KIND_HALF; kind <= KIND_BFLOAT; kind++)
         if (narrow_of(unit, a, kind) && narrow_of(unit, b, kind)) return kind;
@@ -83,8 +83,8 @@ static bool is_loaded(struct unit *unit, LLVMValueRef value, enum kind kind) {
     return narrow && LLVMIsALoadInst(narrow);
 }
 
-/* A float matrix times one of half or bfloat. Sums that start at 0 may be attention's, which a diagonal
- * matrix rescales (matrix_diagonal.c). */
+/* Of a float matrix times one of half or bfloat, in either order. A float left matrix may be the diagonal one
+ * that rescales attention's sums, if the product starts at 0 (matrix_diagonal.c). */
 static struct kinds mixed_kinds(struct unit *unit, const struct product *p) {
     struct kinds kinds = {narrow_kind(unit, p->even, p->odd), narrow_kind(unit, p->right, p->right)};
     bool starts = LLVMIsAConstantFP(p->sum) && LLVMIsNull(p->sum);
@@ -134,15 +134,16 @@ static LLVMValueRef rounded(struct unit *unit, LLVMValueRef value) {
     return ptx_assembly(unit, "cvt.rna.tf32.f32 $0, $1;", "=r,f", type_i32(unit), &value, 1, false);
 }
 
-/* A number for one register; one that is split later is as it is. */
+/* A number for one register. A float that is split later stays as it is. */
 static LLVMValueRef as_register(struct unit *unit, LLVMValueRef value, enum kind kind) {
     if (kind == KIND_FLOAT || loses_nothing(unit, value) || LLVMIsAConstant(value))
         return LLVMBuildBitCast(unit->builder, value, type_i32(unit), "");
     return rounded(unit, value);
 }
 
-/* Splits floats into their highest bits, which TF32 holds, and the rest, rounded to TF32. An infinity, or a
- * NaN, is both parts. */
+/* Splits floats into their highest bits, which TF32 holds, and the rest, rounded to TF32. Where the rest
+ * would be 0, an infinity or a NaN, it is the float times 2^-64: too small to change a sum, and not 0, whose
+ * product with an infinity would be NaN. */
 static void split(struct unit *unit, struct fragment *f) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef number = LLVMFloatTypeInContext(unit->context);
@@ -150,12 +151,13 @@ static void split(struct unit *unit, struct fragment *f) {
         LLVMValueRef whole = LLVMBuildBitCast(b, f->registers[i], number, "");
         f->registers[i] = LLVMBuildAnd(b, f->registers[i], constant_i32(unit, TF32_BITS), "");
         LLVMValueRef rest = LLVMBuildFSub(b, whole, LLVMBuildBitCast(b, f->registers[i], number, ""), "");
-        LLVMValueRef known = LLVMBuildFCmp(b, LLVMRealORD, rest, LLVMConstNull(number), "");
-        f->low[i] = rounded(unit, LLVMBuildSelect(b, known, rest, whole, ""));
+        LLVMValueRef inexact = LLVMBuildFCmp(b, LLVMRealONE, rest, LLVMConstNull(number), "");
+        LLVMValueRef tiny = LLVMBuildFMul(b, whole, LLVMConstReal(number, 0x1p-64), "");
+        f->low[i] = rounded(unit, LLVMBuildSelect(b, inexact, rest, tiny, ""));
     }
 }
 
-/* Number `i` of a register of two, as a float's bits. */
+/* Number `i` of the two in a register, as the bits of a float. */
 static LLVMValueRef widened(struct unit *unit, const struct fragment *f, unsigned i) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef half = LLVMHalfTypeInContext(unit->context), i16 = LLVMInt16TypeInContext(unit->context);
@@ -271,7 +273,7 @@ static void make_fragment(struct matrices *m, struct fragment *f) {
 
 /* ---- One instruction. */
 
-/* Of the first `count` results and sums. */
+/* Whether the first `count` results of `q` are the sums of `p` and are not used otherwise. */
 static bool results_are_sums(const struct tensor_product *q, const struct tensor_product *p, int count) {
     for (int i = 0; i < count; i++) {
         if (!p->sums[i] && !q->results[i]) continue;
@@ -469,7 +471,7 @@ smelt_status matrix_tensor_products(struct matrices *m, struct product_group *gr
     return SMELT_OK;
 }
 
-/* They are unused: their one user was the product that replaces this one, or continues its sums. */
+/* They are unused: their only user was the product that replaces this one, or that continues its sums. */
 static void remove_results(struct tensor_product *p) {
     for (int i = 0; i < 4; i++) {
         if (!p->results[i]) continue;

@@ -4,11 +4,11 @@
 
 #include "compiler/ptx/matrix.h"
 
-/* Of a product, or of an operand. KIND_FLOAT, of an operand: floats that TF32 does not hold. */
+/* Of an operand. KIND_FLOAT: floats that TF32 does not hold. */
 enum kind { KIND_NONE, KIND_HALF, KIND_BFLOAT, KIND_TF32, KIND_FLOAT };
 
-/* An operand as the cores take it: of half and bfloat one register of two numbers, of TF32 two. A float is
- * the sum of two TF32 numbers, of which `low` is the second. */
+/* An operand as the cores take it: one register of two numbers for half and bfloat, two registers for TF32. A
+ * float is split in two TF32 numbers, of which `low` has the second. */
 struct fragment {
     struct fragment *next;
     LLVMValueRef first, second; /* the operand's values: even and odd columns */

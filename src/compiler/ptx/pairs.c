@@ -40,7 +40,7 @@ struct pairing {
     int64_t between;
 };
 
-/* Whether the function called computes a value from values of lanes, and does no more. */
+/* Whether a function of this name only computes a value from values of lanes. */
 static bool is_value_of_lanes(const char *name) {
     static const char *const starts[] = {"llvm.fma", "llvm.nvvm.shfl.", "llvm.nvvm.prmt"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)

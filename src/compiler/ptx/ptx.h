@@ -42,9 +42,9 @@ smelt_status pass_ptx_matrix(struct unit *unit);
 
 /* pairs.c — pairs of lanes that store the halves of the same words of threadgroup memory store words. */
 smelt_status pass_ptx_pairs(struct unit *unit);
-/* … whether stores to threadgroup memory may not move behind the instruction. */
+/* … whether stores to threadgroup memory must stay before the instruction. */
 bool ptx_ends_stores(LLVMValueRef instruction);
-/* banks.c — some lanes take stores to threadgroup memory in another order, so that fewer share a bank. */
+/* banks.c — some lanes reorder their stores to threadgroup memory, so that fewer lanes share a bank. */
 smelt_status pass_ptx_banks(struct unit *unit);
 
 /* lower.c — addresses of arguments, before LLVM joins those of two ways into one of an index that depends. */
@@ -93,7 +93,8 @@ smelt_status pass_ptx_atomics(struct unit *unit);
 unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
 /* neighbours.c — neighbouring narrow accesses become wide ones where their addresses are aligned. */
 smelt_status pass_ptx_neighbours(struct unit *unit);
-/* … LLVM joins neighbours that are as aligned as they claim, bytes to words. */
+/* … LLVM joins neighbouring accesses, whose claimed alignment must hold. Two bytes become one word of 16
+ * bits. */
 smelt_status ptx_join_narrow(struct unit *unit);
 /* Whether each user of a vector takes one element, by a constant index. */
 bool ptx_only_parts_are_used(LLVMValueRef vector);

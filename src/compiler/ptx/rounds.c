@@ -22,8 +22,8 @@
 #define MOST_LOADS 2       /* of a round */
 #define MOST_LOADS_ALONE 8 /* of a round with several guards, which loads first but runs alone */
 
-/* Of all such loops of a kernel, in code for several rounds. Past it, dozens of loops take LLVM's code
- * generator and NVIDIA's assembler seconds, and no loop is changed. */
+/* Of the code for several rounds, of all loops of a kernel together. Above this, LLVM's code generator and
+ * NVIDIA's assembler would take seconds, and no loop is changed. */
 #define MOST_INSTRUCTIONS 8192
 
 /* For loops that only load. */
@@ -240,7 +240,8 @@ static bool stands_alone(struct rounds *r, const struct flow *flow, int loop) {
 
 /* ---- The pass. */
 
-/* *instructions: of the code for several rounds of such loops. With `change`, they are unrolled. */
+/* Adds the instructions of such loops' code for several rounds to *instructions. With `change`, the loops are
+ * unrolled. */
 static smelt_status each_loop(struct unit *unit, bool change, uint64_t *instructions) {
     struct arena arena = {0};
     struct flow flow;

@@ -154,7 +154,7 @@ smelt_status simd_analyse(struct simd *s) {
         for (int place = 0; place < s->paths.block_count; place++) changed |= analyse_block(s, place);
         if (!changed) changed = settle_unknown(s);
     }
-    bool divergent = false; /* if no branch is, all lanes run what one of them runs */
+    bool divergent = false; /* without divergent branches, all lanes run the same blocks */
     for (int place = 0; place < s->paths.block_count; place++) divergent |= s->paths.blocks[place].divergent;
     for (int place = 0; place < s->paths.block_count; place++)
         s->blocks[place].mask_of = divergent ? find_mask(s, place) : 0;

@@ -241,7 +241,7 @@ static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueR
     return true;
 }
 
-/* lets_pass for the access and, if a group of loads is done where it is, for each of these. */
+/* lets_pass for the access and, if a group of loads is done in its place, for each load of that group. */
 static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access) {
     const struct neighbours *others = is_load(access) ? value_of(s, access)->neighbours : NULL;
     if (!lets_pass(s, group, access, value_of(s, access)->order)) return false;
@@ -532,8 +532,8 @@ static void load_chunk(struct simd *s, const struct neighbours *group, int chunk
     }
 }
 
-/* Loads under a mask from addresses that are offsets from a scalar. If all lanes are on, the mask is not
- * needed. */
+/* Loads under a mask from addresses that are offsets from a scalar: with a branch to code without the mask if
+ * all lanes are on. */
 static void load_split(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *values) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef mask = mask_chunk(s, chunk), loaded[GANG_MAX_LANES], all[MOST_NEIGHBOURS],

@@ -14,7 +14,7 @@ struct neighbours {
     bool masked;                            /* done together only under a mask */
     LLVMValueRef *loaded;                   /* each lane's vector, … */
     LLVMValueRef *columns;                  /* each load's vector, of threads side by side, … */
-    int serial;                             /* in this emission; -1: in none */
+    int serial;                             /* the emission in which both are valid; -1: none */
 };
 
 /* neighbours.c — finds them, before anything is written. */

@@ -283,7 +283,7 @@ int simd_part_chunks(struct simd *s, int place, int *before);
 int speculation_shape(struct simd *s, LLVMValueRef division);
 int speculation_of_guard(struct simd *s, LLVMValueRef guard);
 bool speculation_pays(struct simd *s);      /* after an analysis without it */
-bool speculation_has_guard(struct simd *s); /* … because of a guard */
+bool speculation_has_guard(struct simd *s); /* … whether a guard is the reason */
 /* Its check needs the operands of all lanes. */
 bool speculation_reads_lanes(struct simd *s, LLVMValueRef i);
 void emit_speculated(struct simd *s, LLVMValueRef i);

@@ -10,8 +10,8 @@
  *
  * Guards: comparisons of positions with bounds, which end the kernel for some threads. Only gangs at an edge
  * have lanes on both sides; the others need no masks. This is done for threads that compute a tile: they have
- * many accesses, and masks would take registers. It is done for short kernels with a sum, too: each round of
- * their loop would merge the sum under the mask. Other threads gain little for twice the code. */
+ * many accesses, and masks would take registers. It is also done for short kernels with a sum: otherwise each
+ * round of their loop merges the sum under the mask. Other threads gain little for twice the code. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static bool has_effects(LLVMValueRef i) {
 }
 
 /* No effect precedes it in its block. */
-static bool is_first_effect(LLVMValueRef i) {
+static bool precedes_effects(LLVMValueRef i) {
     for (LLVMValueRef before = LLVMGetPreviousInstruction(i); before;
          before = LLVMGetPreviousInstruction(before))
         if (has_effects(before)) return false;
@@ -64,11 +64,11 @@ static bool is_end(LLVMBasicBlockRef block) {
            (goes_on && LLVMIsAReturnInst(LLVMGetFirstInstruction(LLVMGetSuccessor(end, 0))));
 }
 
-/* The condition of a branch, at most one of whose ways does not end the kernel, without effects before it;
- * NULL: the block ends in another way. *on: where the other threads go on. */
+/* The condition of the branch at the end of the block if one target only ends the kernel and the block has no
+ * effects; otherwise NULL. *on: the other target. */
 static LLVMValueRef leaving_condition(LLVMBasicBlockRef block, LLVMBasicBlockRef *on) {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
-    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end) || !is_first_effect(end)) return NULL;
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end) || !precedes_effects(end)) return NULL;
     bool first = is_end(LLVMGetSuccessor(end, 0));
     if (!first && !is_end(LLVMGetSuccessor(end, 1))) return NULL;
     *on = LLVMGetSuccessor(end, first ? 1 : 0);
@@ -175,7 +175,7 @@ static bool suits(struct simd *s, LLVMValueRef i) {
     int64_t span = span_of(s, shape_of(s, LLVMGetOperand(i, 0)));
     bool hopeless = is_constant_integer(divisor, &c) && c <= (uint64_t)span;
     return shape_of(s, divisor) == SHAPE_UNIFORM && span > 0 && !hopeless && value_of(s, i)->block == 0 &&
-           is_first_effect(i);
+           precedes_effects(i);
 }
 
 int speculation_shape(struct simd *s, LLVMValueRef i) {

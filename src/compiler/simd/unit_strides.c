@@ -7,7 +7,7 @@
  *                                                       else w[stride * i], w[stride * (i + 1)], …
  *
  * A stride in bytes is tested for the size of the element. Lengths of rows are strides, too, but hardly ever
- * 1: each index that is not a multiple of the stride says that the stride is the length of something.
+ * 1. A value is taken for a length if an access is at a constant distance from a multiple of it.
  *
  * Requires: the optimised entry. Maintains: what a thread does. */
 #include "compiler/flow.h"
@@ -33,11 +33,12 @@ struct stride_block {
     struct unit *unit;
     const struct flow *flow;
     LLVMBasicBlockRef block;
-    LLVMValueRef first; /* … instruction of the block that has two forms; all before its terminator follow */
+    LLVMValueRef first; /* the two forms have all instructions from this one to the terminator */
     struct unit_stride strides[MOST_STRIDES];
     int stride_count;
     struct copied copies[MOST_INSTRUCTIONS + MOST_ADDRESS];
     int copy_count;
+    int address_count; /* of the copies: values from before the block */
 };
 
 /* ---- Which strides. */
@@ -80,7 +81,8 @@ static LLVMValueRef index_of(LLVMValueRef address) {
     return plain ? LLVMGetOperand(address, 1) : NULL;
 }
 
-/* A load within the index, of which the index is a multiple; NULL: there is none. */
+/* A load from which `value`, a part of the index, is computed, and of which the index is a multiple; NULL:
+ * none. */
 static LLVMValueRef stride_in(LLVMValueRef index, LLVMValueRef value, int depth) {
     LLVMTypeRef type = LLVMTypeOf(value);
     if (!LLVMIsAInstruction(value) || depth == 0 || LLVMGetTypeKind(type) != LLVMIntegerTypeKind) return NULL;
@@ -94,7 +96,7 @@ static LLVMValueRef stride_in(LLVMValueRef index, LLVMValueRef value, int depth)
     return NULL;
 }
 
-/* Whether the value was there before the loop around the block. */
+/* Whether the value comes from outside of the loop around the block, if there is a loop. */
 static bool is_from_before(const struct stride_block *b, LLVMValueRef value) {
     if (!LLVMIsAInstruction(value)) return true;
     const struct flow *flow = b->flow;
@@ -104,7 +106,7 @@ static bool is_from_before(const struct stride_block *b, LLVMValueRef value) {
 }
 
 /* Whether the rest of an address is the same for all threads and rounds, except for multiples of the stride.
- * *varies: some of these differ between threads. */
+ * *varies: set if some of these differ between threads. */
 static bool is_strided(const struct stride_block *b, LLVMValueRef address, LLVMValueRef stride,
                        bool *varies) {
     for (int depth = 0; depth < MOST_DEPTH && !uniform_is(b->flow, address); depth++) {
@@ -119,7 +121,8 @@ static bool is_strided(const struct stride_block *b, LLVMValueRef address, LLVMV
     return uniform_is(b->flow, address) && is_from_before(b, address);
 }
 
-/* The stride of an access at a multiple of one from another address; NULL: none. *unit: see unit_stride. */
+/* The stride of an access that is a multiple of it away from a uniform address; NULL: none. *unit: see
+ * unit_stride. */
 static LLVMValueRef stride_of(const struct stride_block *b, LLVMValueRef access, uint64_t *unit) {
     LLVMValueRef address = address_of(access), index = address ? index_of(address) : NULL;
     bool varies = false;
@@ -146,7 +149,7 @@ static bool has_neighbour(const struct stride_block *b, LLVMValueRef access, LLV
     return false;
 }
 
-/* An access at a constant distance from a multiple of the value shows that it is the length of something. */
+/* An access at a constant distance from a multiple of the value shows that the value is a length. */
 static bool is_length(const struct stride_block *b, LLVMValueRef stride) {
     FOR_EACH_INSTRUCTION(i, b->block) {
         LLVMValueRef address = address_of(i), index = address ? index_of(address) : NULL;
@@ -163,6 +166,7 @@ static struct unit_stride *find_stride(struct stride_block *b, LLVMValueRef valu
     return NULL;
 }
 
+/* Whether the instruction may be in both forms: no alloca, atomic, fence or operation with other threads. */
 static bool is_plain(LLVMValueRef i) {
     if (LLVMIsACallInst(i)) {
         const char *name = called_name(i);
@@ -203,8 +207,7 @@ static bool find_strides(struct stride_block *b) {
 /* ---- The second form. */
 
 static void keep_copy(struct stride_block *b, LLVMValueRef value, LLVMValueRef copy) {
-    if (b->copy_count < MOST_INSTRUCTIONS + MOST_ADDRESS)
-        b->copies[b->copy_count++] = (struct copied){value, copy};
+    b->copies[b->copy_count++] = (struct copied){value, copy};
 }
 
 static LLVMValueRef copy_of(const struct stride_block *b, LLVMValueRef value) {
@@ -213,7 +216,8 @@ static LLVMValueRef copy_of(const struct stride_block *b, LLVMValueRef value) {
     return NULL;
 }
 
-/* The value where the strides are units: computed anew if it is part of an address before the block. */
+/* The value in the form for unit strides. Arithmetic before the block, such as a part of an address, is
+ * computed anew if it depends on a stride. */
 static LLVMValueRef value_in(struct stride_block *b, LLVMValueRef value, int depth) {
     const struct unit_stride *stride = find_stride(b, value);
     if (stride) return LLVMConstInt(LLVMTypeOf(value), stride->unit, false);
@@ -221,7 +225,8 @@ static LLVMValueRef value_in(struct stride_block *b, LLVMValueRef value, int dep
     LLVMValueRef copy = copy_of(b, value), operands[2];
     if (copy) return copy;
     bool part = fold_is_arithmetic(value) || index_of(value);
-    if (!part || depth == 0 || b->copy_count >= MOST_INSTRUCTIONS + MOST_ADDRESS - 1) return value;
+    /* Up to MOST_DEPTH values under way are not counted yet. The block's instructions have their own room. */
+    if (!part || depth == 0 || b->address_count >= MOST_ADDRESS - MOST_DEPTH) return value;
     bool same = true;
     int count = LLVMGetNumOperands(value);
     for (int o = 0; o < count; o++) {
@@ -231,6 +236,7 @@ static LLVMValueRef value_in(struct stride_block *b, LLVMValueRef value, int dep
     copy = same ? value : LLVMInstructionClone(value);
     for (int o = 0; o < count && !same; o++) LLVMSetOperand(copy, (unsigned)o, operands[o]);
     if (!same) LLVMInsertIntoBuilder(b->unit->builder, copy);
+    b->address_count++;
     keep_copy(b, value, copy);
     return copy;
 }
@@ -257,7 +263,7 @@ static LLVMValueRef all_are_units(struct stride_block *b) {
     return all;
 }
 
-/* Uses of a value after the two forms take a phi of both. */
+/* Uses of a value after the two forms get a phi of both values. */
 static void merge(struct stride_block *b, const struct copied *c, LLVMBasicBlockRef general,
                   LLVMBasicBlockRef units, LLVMBasicBlockRef after) {
     LLVMValueRef merged = NULL;
@@ -289,7 +295,7 @@ static void write_forms(struct stride_block *b) {
     LLVMBuildCondBr(builder, all_are_units(b), units, general);
     LLVMInstructionEraseFromParent(jump);
     LLVMPositionBuilderAtEnd(builder, units);
-    b->copy_count = 0;
+    b->copy_count = b->address_count = 0;
     FOR_EACH_INSTRUCTION(i, general) {
         if (!LLVMIsATerminatorInst(i)) copy_instruction(b, i);
     }
@@ -309,8 +315,8 @@ struct block_list {
     int count;
 };
 
-/* Lists the blocks that get a second form; with `write`, writes that of this block instead. Blocks change, so
- * each needs the flow anew. */
+/* Lists the blocks that get a second form. With `write`, writes the second form of that block instead. Each
+ * call finds the flow, since writing changes the blocks. */
 static smelt_status visit(struct unit *unit, struct block_list *list, LLVMBasicBlockRef write) {
     struct arena arena = {0};
     struct flow flow;

@@ -235,7 +235,8 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
  * computed once per gang. */
 #define MAX_SHARED_INSTRUCTIONS 600
 
-/* Of a gang that fills full groups: as the shape says or, of a known size, the most that divide it. */
+/* Most lanes of a gang whose lanes all have threads: as the shape says or, for a known size, the largest
+ * power of two up to GANG_MAX_LANES that divides it. */
 static int most_lanes(const struct code_shape *code) {
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
     int lanes = GANG_MAX_LANES;
@@ -244,7 +245,7 @@ static int most_lanes(const struct code_shape *code) {
     return lanes;
 }
 
-/* If a loop carries so many values or more, gangs that are inside the kernel's guard get code of their own
+/* If a loop carries so many values or more, gangs that are inside the kernel's guards get code of their own
  * (speculation.c). In short kernels, one value suffices if loops in that code need no masks of their own. */
 #define GUARDED_VALUES 8
 
@@ -260,7 +261,8 @@ static bool loops_need_no_masks(const struct simd *s) {
     return true;
 }
 
-/* *done: whether the code of gangs inside the kernel's guard suits. */
+/* *done: whether the code of gangs inside the kernel's guards suits. Ends with the analysis of the general
+ * code. */
 static smelt_status try_guarded(struct simd *s, bool (*suits)(const struct simd *s), bool *done) {
     s->speculating = true;
     TRY(analyse(s));
@@ -404,7 +406,7 @@ static smelt_status vectorise(struct simd *s) {
     if (s->refused) return SMELT_OK;
     TRY(simd_begin_slots(s));
     TRY(finish(s));
-    /* The lanes of one-lane chunks become vectors only below. */
+    /* Chunks of one lane are joined to vectors only below. */
     if (s->chunk_lanes > 1) TRY(check_gang(s, BUDGET_WRITTEN));
     TRY(unit_verify(unit));
     TRY(run_passes(unit, CLEAN_UP));

@@ -23,16 +23,16 @@
 /* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
 #define SPIN_SECONDS 50e-6
 
-#define JOB_OPEN (1U << 31)
+#define JOB_OPEN (1U << 31) /* in `inside`: pool threads may enter the job */
 
 struct pool {
     pthread_mutex_t callers; /* held by the caller whose job runs */
-    atomic_uint generation;  /* grows with each job; sleepers wait for that */
+    atomic_uint generation;  /* grows with each job; sleepers wait for a change */
     atomic_int sleeping;
     int threads; /* in addition to the caller */
     bool started;
-    /* The job. Pool threads take part from when they are counted in `inside`, which needs JOB_OPEN: one that
-     * wakes when all pieces are taken is not waited for. */
+    /* The job. A pool thread enters it by counting itself in `inside` while JOB_OPEN is set. The caller waits
+     * only for threads that have entered, not for those that wake when all pieces are taken. */
     atomic_uint inside;
     pool_pieces *pieces;
     void *job;
@@ -125,8 +125,8 @@ static void sleep_while_generation_is(unsigned seen) {
     atomic_fetch_sub(&pool.sleeping, 1);
 }
 
-/* Wakes as many sleepers as there are pieces for, besides the caller's. All at once: threads that woke others
- * would be later by the time that each takes to wake. */
+/* Wakes one sleeper per piece, except for the caller's piece. The caller wakes all of them: if threads woke
+ * each other, each in the chain would add its delay. */
 static void wake_sleepers(void) {
     int64_t count = (int64_t)pool.count - 1;
     if (count < 1 || !atomic_load(&pool.sleeping)) return;
@@ -167,7 +167,7 @@ static void *pool_thread(void *start) {
     return NULL;
 }
 
-/* Until all threads that entered the job have left it; later ones do not enter. */
+/* Lets no more threads enter the job, and waits until those inside have left it. */
 static void close_job(void) {
     atomic_fetch_and(&pool.inside, ~JOB_OPEN);
     for (unsigned spins = 0; atomic_load(&pool.inside); spins++) {
@@ -178,17 +178,17 @@ static void close_job(void) {
     }
 }
 
-/* ---- CPUs. Each pool thread has a CPU of its own. The caller is not pinned: the pool thread on the CPU that
- * the caller runs on moves to the one that is left over, which the caller used before. */
+/* ---- CPUs. Each pool thread is pinned to a CPU of its own if there are enough. The caller is not pinned: if
+ * it runs on a pool thread's CPU, that thread moves to the CPU that is left over. */
 
-/* Moving a thread takes some microseconds, and callers may take turns. */
+/* Callers on different CPUs may take turns, and each move takes time. */
 #define SECONDS_BETWEEN_MOVES 1e-3
 
 static struct {
     pthread_t thread_of[CPU_SETSIZE];
     bool has_thread[CPU_SETSIZE];
-    int left_over; /* -1: pool threads are not pinned */
-    double moved;  /* when */
+    int left_over; /* the allowed CPU without a pool thread; -1: none, or pool threads are not pinned */
+    double moved;  /* clock_seconds() of the last move */
 } cpus = {.left_over = -1};
 
 static bool pin(pthread_t thread, int cpu) {
@@ -198,7 +198,7 @@ static bool pin(pthread_t thread, int cpu) {
     return pthread_setaffinity_np(thread, sizeof one, &one) == 0;
 }
 
-/* Pool thread i takes the (i+1)th allowed CPU, and begins anew where there are fewer. */
+/* Pool thread i takes the allowed CPU number i + 1, counted from 0, modulo the number of allowed CPUs. */
 static void place_thread(pthread_t thread, int index) {
     static struct setting setting = {"SMELT_PIN", {"1", "0"}, ATOMIC_FLAG_INIT};
     if (setting_choice(&setting) != 0) return;
@@ -220,12 +220,13 @@ static void leave_cpu_of_caller(void) {
     int cpu = cpus.left_over < 0 ? -1 : sched_getcpu();
     if (cpu < 0 || cpu >= CPU_SETSIZE || !cpus.has_thread[cpu]) return;
     double now = clock_seconds();
-    if (now - cpus.moved < SECONDS_BETWEEN_MOVES || !pin(cpus.thread_of[cpu], cpus.left_over)) return;
+    if (now - cpus.moved < SECONDS_BETWEEN_MOVES) return;
+    cpus.moved = now;
+    if (!pin(cpus.thread_of[cpu], cpus.left_over)) return;
     cpus.thread_of[cpus.left_over] = cpus.thread_of[cpu];
     cpus.has_thread[cpus.left_over] = true;
     cpus.has_thread[cpu] = false;
     cpus.left_over = cpu;
-    cpus.moved = now;
 }
 
 int pool_start_thread(pthread_t *thread, void *(*work)(void *), void *argument) {

@@ -1,6 +1,6 @@
 /* The thread pool: runs the pieces of a job on every CPU the process may use.
  * Size: SMELT_THREADS, else the CPUs of the affinity mask. Unless SMELT_PIN is 0, its threads are pinned to
- * CPUs of that mask, one each, and none to the caller's. */
+ * CPUs of that mask. If there are enough, each has its own, and none has the caller's. */
 #ifndef SMELT_DEVICE_CPU_POOL_H
 #define SMELT_DEVICE_CPU_POOL_H
 
