@@ -13,12 +13,19 @@ struct half_cost {
 };
 
 /* The time of best_tiles.metal, for floats, on a multiprocessor, which runs up to `resident` threadgroups at
- * once. Fitted to times of 34 products on an H200: 64 to 4096 rows and columns, 64 to 16384 elements of K. */
+ * once. Fitted to the times that `smelt tune matmul` printed for 34 products on an H200 (28 November 2026):
+ * 64 to 4096 rows and columns, 64 to 16384 elements of K. */
 struct float_cost {
     double latency; /* microseconds per TILE_DEPTH elements of K, however few simdgroups run */
     double work;    /* microseconds per TILE_DEPTH elements of K and simdgroup of a scheduler */
     double end;     /* microseconds that do not depend on K */
     int64_t resident;
+};
+
+/* The time of the launch that adds the parts of K. */
+struct sum_cost {
+    double launch; /* microseconds */
+    double byte;   /* microseconds per byte of the parts */
 };
 
 struct entry {
@@ -101,15 +108,17 @@ static bool allows_parts(const struct entry *entry, const struct matmul_sizes *s
     return parts == 1 || (sizes->k / parts >= least_depth && tiles_of(entry, sizes) <= most_groups / parts);
 }
 
-/* Microseconds of the launch that adds the parts: `launch`, and `byte` per byte of them. */
-static double time_of_sum(const struct matmul_sizes *sizes, int64_t parts, double launch, double byte) {
-    return launch + byte * 4.0 * (double)(parts * sizes->products) * (double)sizes->m * (double)sizes->n;
+/* 0 if there is one part, which is the result. */
+static double time_of_sum(const struct sum_cost *cost, const struct matmul_sizes *sizes, int64_t parts) {
+    double bytes = 4.0 * (double)(parts * sizes->products) * (double)sizes->m * (double)sizes->n;
+    return parts == 1 ? 0 : cost->launch + cost->byte * bytes;
 }
 
 /* ---- Floats. */
 
 #define FLOAT_PART 128   /* the fewest elements of K in a part */
 #define MANY_GROUPS 1024 /* enough to occupy a large GPU */
+static const struct sum_cost float_sum = {4, 8e-7};
 
 /* Microseconds that a multiprocessor takes for `groups` threadgroups at once. */
 static double time_of_round(const struct entry *entry, int64_t groups, int64_t steps) {
@@ -123,9 +132,8 @@ static double time_of_round(const struct entry *entry, int64_t groups, int64_t s
 static double float_time(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
     int64_t steps = pieces(pieces(sizes->k, parts), TILE_DEPTH), resident = entry->cost.single.resident;
     int64_t groups = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS), rounds = groups / resident;
-    double time = (double)rounds * time_of_round(entry, resident, steps) +
-                  time_of_round(entry, groups % resident, steps);
-    return parts == 1 ? time : time + time_of_sum(sizes, parts, 4, 8e-7);
+    return (double)rounds * time_of_round(entry, resident, steps) +
+           time_of_round(entry, groups % resident, steps) + time_of_sum(&float_sum, sizes, parts);
 }
 
 static struct matmul_form choose_float(const struct matmul_sizes *sizes) {
@@ -147,12 +155,13 @@ static struct matmul_form choose_float(const struct matmul_sizes *sizes) {
 
 #define MOST_PARTS 16
 #define LEAST_STAGES 4 /* in a part */
+static const struct sum_cost half_sum = {3, 1.4e-7};
 
 static double half_time(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
     int64_t waves = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS);
     int64_t stages = pieces(pieces(sizes->k, STAGE_DEPTH), parts);
     double time = (double)waves * (entry->cost.half.wave + (double)stages * entry->cost.half.stage);
-    return parts == 1 ? time : time + time_of_sum(sizes, parts, 3, 1.4e-7);
+    return time + time_of_sum(&half_sum, sizes, parts);
 }
 
 static struct matmul_form choose_half(const struct matmul_sizes *sizes) {
