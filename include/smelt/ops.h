@@ -187,7 +187,8 @@ typedef enum smelt_operation_kind {
     X(QUANTIZE, quantize, OTHER, -1)   /* x, scales[, biases] */                                             \
     X(DEQUANTIZE, dequantize, OTHER, -1) /* w, scales[, biases] */                                           \
     X(ATTENTION, attention, OTHER, -1) /* q, k, v[, mask][, sinks]: see smelt_attention */                   \
-    X(QUANTIZED_MATMUL, quantized_matmul, OTHER, -1) /* x, w, scales[, biases]: see smelt_quantized_matmul */
+    X(QUANTIZED_MATMUL, quantized_matmul, OTHER, -1) /* x, w, scales[, biases]: see smelt_quantized_matmul */ \
+    X(VIEW, view, SHAPE, 1)            /* the bytes as `dtype`: see smelt_array_reinterpret; copied if not dense */
 /* clang-format on */
 
 typedef enum smelt_operation {

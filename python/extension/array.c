@@ -1,5 +1,6 @@
 /* smelt.array: a handle on a smelt_array, which never changes its shape, dtype or memory. */
 #include "extension.h"
+#include "operations.h"
 
 #include <structmember.h>
 
@@ -136,6 +137,11 @@ static PyObject *view(PyObject *self, PyObject *arguments, PyObject *keywords) {
     smelt_array *made, *base = held(self);
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O:view", names, &name)) return NULL;
     if (!dtype_of_object(name, "view: dtype", &dtype)) return NULL;
+    if (strcmp(smelt_array_device(base), "graph") == 0) {
+        smelt_apply_desc desc = {.operation = SMELT_OPERATION_VIEW, .inputs = {base}, .dtype = dtype};
+        smelt_array_retain(base); /* apply_operation releases it */
+        return apply_operation(&desc);
+    }
     smelt_status status = smelt_array_reinterpret(base, dtype, &made);
     if (status != SMELT_OK) return raise_status(status);
     if (tape_note("array.view", &base, 1, &made, 1)) return array_export(made, KIND_SMELT);

@@ -41,6 +41,7 @@ typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int
     X(SOFTMAX, softmax, NOT) X(LOG_SOFTMAX, log_softmax, NOT)                                                \
     X(LAYER_NORM, norm, NOT) X(RMS_NORM, norm, NOT) X(ROPE, rope, JOINTLY)                                   \
     X(CONV_GENERAL, convolve, EACH) X(SORT, sort, NOT) X(CONTIGUOUS, contiguous, JOINTLY)        \
+    X(VIEW, view, NOT)                                                                                       \
     X(GRID_SAMPLE, sample, NOT) X(CHUNK_INVERSE, chunk_inverse, NOT)                                         \
     X(FFT, fourier, JOINTLY) X(HADAMARD_TRANSFORM, hadamard, JOINTLY)                                     \
     X(DEQUANTIZE, dequantize, JOINTLY) X(ATTENTION, attention, NOT)                                          \

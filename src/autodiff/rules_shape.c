@@ -174,6 +174,16 @@ smelt_array *vjp_matmul(struct expression *e, const struct node *node, int input
     return expr_reshape(e, by_b, &flat);
 }
 
+smelt_array *vjp_view(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    (void)input;
+    if (node->desc.dtype == smelt_array_dtype(node->inputs[0])) return g;
+    if (e->status == SMELT_OK)
+        e->status =
+            fail(SMELT_ERROR_UNSUPPORTED, "the gradient goes through 'view', which has no derivative: "
+                                          "block the gradient with stop_gradient");
+    return NULL;
+}
+
 smelt_array *vjp_contiguous(struct expression *e, const struct node *node, int input, smelt_array *g) {
     (void)e, (void)node, (void)input;
     return g;

@@ -146,6 +146,17 @@ smelt_status evaluate_contiguous(const struct call *call, smelt_array **result) 
     return call_contiguous(call, input, result);
 }
 
+smelt_status evaluate_view(const struct call *call, smelt_array **result) {
+    smelt_dtype dtype = call->desc->dtype;
+    smelt_array *dense;
+    if (!smelt_dtype_bytes(dtype))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "view: dtype %d is not one of smelt_dtype", (int)dtype);
+    TRY(evaluate_contiguous(call, &dense));
+    smelt_status status = smelt_array_reinterpret(dense, dtype, result);
+    smelt_array_release(dense);
+    return status;
+}
+
 smelt_status evaluate_astype(const struct call *call, smelt_array **result) {
     smelt_dtype dtype = call->desc->dtype;
     if (!smelt_dtype_bytes(dtype))

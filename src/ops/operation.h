@@ -49,7 +49,7 @@ typedef smelt_status evaluator(const struct call *call, smelt_array **result);
     FUSED(LAYER_NORM, norm, norm) FUSED(RMS_NORM, norm, norm)                                                \
     GRADIENT(LAYER_NORM_VJP, norm_vjp, norm_vjp) GRADIENT(RMS_NORM_VJP, norm_vjp, norm_vjp)                  \
     FUSED(ROPE, rope, rope) EVALUATED(CONV_GENERAL, convolve) EVALUATED(SORT, sort) EVALUATED(ARGSORT, sort)       \
-    EVALUATED(CONTIGUOUS, contiguous) FUSED(GRID_SAMPLE, sample, sample)                                     \
+    EVALUATED(CONTIGUOUS, contiguous) EVALUATED(VIEW, view) FUSED(GRID_SAMPLE, sample, sample)                                     \
     GRADIENT(GRID_SAMPLE_VJP_X, sample_by_x, sample_by_x)                                                    \
     GRADIENT(GRID_SAMPLE_VJP_GRID, sample_by_grid, sample_by_grid) EVALUATED(CHUNK_INVERSE, chunk_inverse)   \
     EVALUATED(FFT, fourier) COMPOSED(RFFT, rfft) COMPOSED(IRFFT, irfft)                                      \

@@ -22,6 +22,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "sort": (lambda a: smelt.sort(a + 1, 0) + smelt.cumsum(a, -1), [(5, 40)]),
     "topk": (lambda a: smelt.topk(a, 3), [(5, 40)]),
     "contiguous": (lambda a: smelt.contiguous(smelt.transpose(a)) * 2, [(20, 30)]),
+    "view": (lambda a: smelt.view(smelt.transpose(a * 2), "int16").astype("float32") + smelt.view(a, "uint32").view("float32")[0, 0], [(20, 30)]),
     "grid_sample": (lambda a, g: smelt.grid_sample(a, g, "bilinear", "border"), [(1, 4, 5, 2), (1, 3, 3, 2)]),
     "chunk_inverse": (lambda a: smelt.chunk_inverse(a * 0.3), [(1, 10, 2, 4)]),
     "hadamard": (smelt.hadamard_transform, [(3, 16)]),
@@ -89,3 +90,12 @@ def test_gradients_in_graphs(name):
     for made, wanted in zip(compile(gradient)(*arrays), gradient(*arrays)):
         wanted = np.asarray(wanted)
         np.testing.assert_allclose(np.asarray(made), wanted, rtol=1e-3, atol=1e-4 * max(1, np.abs(wanted).max()))
+
+
+def test_a_view_as_another_dtype_has_no_gradient():
+    x = floats(3, 4)
+    with pytest.raises(smelt.UnsupportedError, match="through 'view', which has no derivative"):
+        smelt.grad(lambda x: smelt.sum(smelt.view(x, "float16")))(x)
+    with pytest.raises(smelt.UnsupportedError, match="through 'view', which has no derivative"):
+        Graph.of(smelt.grad(lambda x: smelt.sum(x.view("float16"))), TensorType.of(x))
+    assert smelt.grad(lambda x: smelt.sum(smelt.view(x, "float32") * x))(x).tolist() == (2 * x).tolist()

@@ -85,6 +85,10 @@ def test_failures_are_those_of_direct_calls():
     (linalg.solve, [(3, 3), (4, 2)], r"solve: a has shape \(3, 3\) and b \(4, 2\); expected as many rows"),
     (linalg.solve, [(2, 3, 3), (5, 3, 2)], r"solve: dimensions \(2,\) and \(5,\) do not match"),
     (lambda a: linalg.cholesky(a, report=linalg.Report()), [(3, 3)], "cholesky: report is given for a value of a graph"),
+    (lambda a: linalg.cholesky(a, on_failure="skip"), [(3, 3)], "cholesky: on_failure is 'skip'; expected one of error, jitter"),
+    (lambda a: linalg.solve(a, a[0], on_failure="skip"), [(3, 3)], "solve: on_failure is 'skip'; expected one of error, jitter"),
+    (lambda a: linalg.dot(a, a, precision="double"), [(3, 3)], "dot: precision is 'double'; expected native or extended"),
+    (lambda a: linalg.qr(a, tolerance=-1), [(3, 3)], "qr: jitter is 0, tolerance -1 and attempts 0, expected numbers of at least 0"),
     (lambda a: linalg.solve(a, a.astype("float16")), [(3, 3)], "solve: the dtypes are float32 and float16"),
 ])
 def test_invalid_arguments_are_refused(f, shapes, words):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from smelt._smelt import array, asarray, int32
@@ -60,9 +61,9 @@ def lu(a: Array, stream: Stream = None, *, on_failure: Policy = "error", toleran
     import numpy as np
 
     m, n = factors.shape[-2:]
-    rank = min(m, n)
-    rows = np.broadcast_to(np.arange(m, dtype=np.int32), (*factors.shape[:-2], m)).copy().reshape(-1, m)
-    for order, exchanges in zip(rows, np.asarray(pivots).reshape(-1, rank)):
+    rank, matrices = min(m, n), math.prod(factors.shape[:-2])
+    rows = np.tile(np.arange(m, dtype=np.int32), (matrices, 1))
+    for order, exchanges in zip(rows, np.asarray(pivots).reshape(matrices, rank)):
         for i, other in enumerate(exchanges):
             order[[i, other]] = order[[other, i]]
     where = np.empty_like(rows)  # where each row of a went

@@ -148,7 +148,7 @@ def _node(function: Callable, given: dict[str, Any]) -> Any:
         raise ValueError(f"{name}: report is given for a value of a graph; expected None, as the call runs only when the graph "
                          "is executed")
     given.pop("stream", None)
-    from smelt import asarray
+    from smelt import asarray, zeros
     from smelt.dtypes import floating, issubdtype
 
     values = [asarray(given.pop(key)) for key in _MATRICES if key in given]
@@ -157,7 +157,10 @@ def _node(function: Callable, given: dict[str, Any]) -> Any:
                          "graphs")
     if not issubdtype(values[0].dtype, floating):
         raise ValueError(f"{name}: the dtype is {values[0].dtype.name}; expected a dtype of floats")
-    made = _list(_operation(function)(*values, **given))
+    # The options are checked now, by a call on no matrices, and not when the graph is executed.
+    options = {key: option for key, option in given.items() if key not in _MATRICES}
+    function(*(zeros((0, 1, 1), x.dtype) for x in values), **options)
+    made = _list(_operation(function)(*values, **options))
     return made[0] if len(made) == 1 else tuple(made)
 
 

@@ -37,7 +37,7 @@ from smelt.operations.signal import (
 )
 from smelt.operations.shapes import (
     broadcast_arrays, broadcast_to, concatenate, contiguous, diag, diagonal, expand_dims, flatten, moveaxis, pad,
-    repeat, reshape, split, squeeze, stack, swapaxes, tile, transpose, tril, triu, unflatten,
+    repeat, reshape, split, squeeze, stack, swapaxes, tile, transpose, tril, triu, unflatten, view,
 )
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
     "reshape", "right_shift", "round", "rsqrt",
     "scaled_dot_product_attention", "sigmoid", "sign", "sin", "sinh", "softmax", "split", "sqrt",
     "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "swapaxes", "take", "take_along_axis",
-    "tan", "tanh", "tensordot", "tile", "transpose", "tri", "tril", "triu", "unflatten", "var", "where", "zeros",
+    "tan", "tanh", "tensordot", "tile", "transpose", "tri", "tril", "triu", "unflatten", "var", "view", "where", "zeros",
     "zeros_like",
     "layer_norm", "log_softmax", "rms_norm", "rope",
     "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",

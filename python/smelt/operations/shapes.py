@@ -2,12 +2,13 @@
 import math
 from collections.abc import Sequence
 
-from smelt._smelt import apply, array
+from smelt._smelt import Dtype, apply, array
 from smelt.operations.types import Array, Axes, Stream
 
 __all__ = [
     "broadcast_arrays", "broadcast_to", "concatenate", "contiguous", "diag", "diagonal", "expand_dims", "flatten", "moveaxis", "pad",
     "repeat", "reshape", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "tril", "triu", "unflatten",
+    "view",
 ]
 
 
@@ -186,3 +187,9 @@ def contiguous(a: array, allow_col_major: bool = False, *, stream: Stream = None
     steps = [math.prod(a.shape[d + 1:]) * a.itemsize for d in range(a.ndim)]
     dense = all(size < 2 or stride == step for size, stride, step in zip(a.shape, a.strides, steps))
     return a if dense else apply("contiguous", (a,))
+
+
+def view(a: Array, dtype: Dtype, stream: Stream = None) -> array:
+    """The array's bytes as another dtype; the last dimension has as many elements as fit. Not copied if the array is
+    contiguous. ValueError if the last dimension is not a whole number of elements. It has no derivative."""
+    return apply("view", (a,), dtype=dtype)
