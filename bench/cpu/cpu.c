@@ -134,10 +134,20 @@ static double processor_seconds(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+/* The least of several launches: on a busy machine, others leave colder caches. */
+#define MOST_LAUNCHES 20
+#define LAUNCHES_SECONDS 0.2
+
 static smelt_status measure_processor(void *launches, double *seconds) {
-    double start = processor_seconds();
-    smelt_status status = launches_run(launches);
-    *seconds = processor_seconds() - start;
+    smelt_status status = SMELT_OK;
+    double first = processor_seconds();
+    *seconds = HUGE_VAL;
+    for (int i = 0; i < MOST_LAUNCHES && status == SMELT_OK; i++) {
+        double start = processor_seconds();
+        if (i && start - first > LAUNCHES_SECONDS) break;
+        status = launches_run(launches);
+        *seconds = fmin(*seconds, processor_seconds() - start);
+    }
     return status;
 }
 

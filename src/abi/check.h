@@ -97,6 +97,8 @@ uint64_t smelt_check_real(uint64_t result, uint64_t x, uint64_t y, uint32_t what
                           const struct check_site *site);
 /* The thread's assertion fails, whose text is the site's name. */
 void smelt_check_assertion(const struct check_site *site);
+/* A comparison at the site is never true, for the reason that its name gives. */
+void smelt_check_condition(const struct check_site *site);
 /* A value that nobody has set, for a variable declared at the site. */
 uint64_t smelt_check_undefined(const struct check_site *site);
 /* A number that the thread is about to store in device memory; its shadow is that of the first parameter. */

@@ -27,6 +27,7 @@
     X(smelt_check_arithmetic) \
     X(smelt_check_real)       \
     X(smelt_check_assertion)  \
+    X(smelt_check_condition)  \
     X(smelt_check_stored)     \
     X(smelt_check_passed)     \
     X(smelt_check_simdgroup)  \

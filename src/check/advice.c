@@ -235,6 +235,18 @@ void advice_access(struct check *check, const char *address, uint64_t bytes, enu
         keep(check, address, bytes, space, site);
 }
 
+/* ---- Comparisons. */
+
+void smelt_check_condition(const struct check_site *site) {
+    struct check *check = check_this;
+    bool is_new;
+    if (!check->advice || check->thread || check->group.number) return; /* all threads tell of it */
+    struct finding *finding = advise(check, FINDING_NEVER_TRUE, site, NULL, &is_new);
+    if (finding && is_new)
+        finding->told.message =
+            findings_text(check->findings, "this comparison is never true: %s", site->name);
+}
+
 /* ---- At the end. */
 
 static void unused(struct check *check, const struct check_argument *argument) {

@@ -25,6 +25,8 @@ static const struct pass before_ptx[] = {PASS("ptx-target", pass_ptx_target), {0
 static const struct pass uninlined_ptx[] = {
     PASS("ptx-math", pass_ptx_math), PASS("ptx-memory", pass_ptx_memory), {0}};
 
+static const struct pass before_checked[] = {PASS("check-conditions", pass_check_conditions), {0}};
+
 /* As pipeline.c has them for the other engines, with little optimisation. */
 static const struct pass checked_thread[] = {
     PASS("initialisers-listed", pass_initialisers_listed),
@@ -97,6 +99,7 @@ static const struct engine_target engines[] = {
                     .unroll_first = true,
                     .intrinsics = "llvm.nvvm."},
     [ENGINE_CHECK] = {.stage = COMPILE_STAGE_LOWER,
+                      .begin = before_checked,
                       .thread = checked_thread,
                       .lower = of_checked,
                       .generate = pass_codegen,

@@ -211,6 +211,9 @@ smelt_status pass_join(struct unit *unit);
 smelt_status pass_indirect(struct unit *unit);
 /* specialise.c — sizes in the code shape become constants. */
 smelt_status pass_specialise(struct unit *unit);
+/* … the result of a call for a position or a size (others stay as they are) gets its limit in such launches.
+ */
+void specialise_limit(struct unit *unit, LLVMValueRef call);
 /* compiler/simd/features.c — bits of the vector registers that code uses, by LLVM's names of CPU and
  * features; NULL: this machine's. */
 int simd_vector_bits(const char *cpu, const char *features);

@@ -247,3 +247,58 @@ kernel void whole_numbers_have_no_order(device const int *a [[buffer(0)]], devic
   atomic_fetch_add_explicit(o, a[i], memory_order_relaxed);
   atomic_fetch_add_explicit(&own[i], 1.0f, memory_order_relaxed);
 }
+
+// ---- Comparisons that are true for no thread of any grid.
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 32 --also advice
+kernel void a_simdgroup_of_64(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]],
+                              uint lane [[thread_index_in_simdgroup]]) {
+  if (lane >= 32) o[63] = 0; // SM027
+  o[i] = lane;
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 32 --also advice
+kernel void a_guard_of_the_wrong_position(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]],
+                                          ushort3 t [[thread_position_in_threadgroup]],
+                                          ushort3 size [[threads_per_threadgroup]]) {
+  if (t.x >= size.x || i > 1000) return; // SM027
+  o[i] = t.x;
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 32 --also advice
+kernel void more_threads_than_any_group_has(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]],
+                                            uint t [[thread_index_in_threadgroup]]) {
+  o[i] = t == 1024 ? 1.0f : 2.0f; // SM027
+}
+
+// run: -b 0=arange:uint32:64 -b 1:out:uint32:64 --grid 64 --threadgroup 32 --also advice
+kernel void a_row_past_the_tile(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]],
+                                uint lane [[thread_index_in_simdgroup]]) {
+  uint row = lane / 8, sum = a[i];
+  for (uint k = 0; k < 4; k++)
+    if (row + k > 8) sum += k; // SM027
+  if (lane < 8 && row >= 1) sum = 0; // SM027
+  o[i] = sum;
+}
+
+static uint at_most(uint value, uint most) {
+  if (value > most) return most;
+  return value;
+}
+
+// run: -b 0=arange:uint32:64 -b 1:out:uint32:64 --bytes 2=uint32:64 --grid 64 --threadgroup 32 --also advice
+kernel void conditions_that_other_grids_satisfy(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]],
+                                                constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
+                                                uint2 t [[thread_position_in_threadgroup]],
+                                                uint s [[simdgroup_index_in_threadgroup]],
+                                                uint lane [[thread_index_in_simdgroup]],
+                                                uint size [[threads_per_threadgroup]]) {
+  if (i >= n) return;
+  uint sum = at_most(lane, 31) + at_most(lane, 7) + at_most(i, 100000);
+  if (size >= 512 && t.x < 256) sum += 2;
+  if (t.y > 0 || s == 31) sum += a[0];
+  for (uint k = lane; k < 32; k += 32) sum += k;
+  if (a[i] > 1000 || (a[i] & 3) == 3) sum++;
+  o[i] = sum;
+}

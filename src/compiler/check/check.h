@@ -6,6 +6,10 @@
 #include "abi/check.h"
 #include "compiler/pass.h"
 
+/* conditions.c — on request, the entry tells the checker of comparisons that are true for no thread of any
+ * grid. Requires: the module as clang wrote it. */
+smelt_status pass_check_conditions(struct unit *unit);
+
 /* arithmetic.c — operations whose result Metal may leave undefined are marked, …
  * Requires: the module as clang wrote it. */
 smelt_status pass_check_marked(struct unit *unit);

@@ -70,7 +70,7 @@ static uint64_t limit_of(struct unit *unit, LLVMValueRef call, enum intrinsic in
 
 /* With it the optimiser turns signed divisions of positions into unsigned ones and simplifies widened
  * indexes. */
-static void limit_result(struct unit *unit, LLVMValueRef call) {
+void specialise_limit(struct unit *unit, LLVMValueRef call) {
     uint64_t limit = limit_of(unit, call, intrinsic_of(call));
     if (!limit) return;
     LLVMMetadataRef ends[2] = {LLVMValueAsMetadata(constant_i32(unit, 0)),
@@ -125,7 +125,7 @@ smelt_status pass_specialise(struct unit *unit) {
         FOR_EACH_INSTRUCTION(instruction, block) {
             if (!LLVMIsACallInst(instruction)) continue;
             LLVMValueRef value = known(unit, instruction);
-            if (!value) limit_result(unit, instruction);
+            if (!value) specialise_limit(unit, instruction);
             if (!value) continue;
             LLVMReplaceAllUsesWith(instruction, value);
             LLVMInstructionEraseFromParent(instruction);

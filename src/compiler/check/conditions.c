@@ -1,0 +1,267 @@
+/* Comparisons of the user's code that are true for no thread of any grid, as advice: what positions and sizes
+ * can be rules them out. Only those that a branch or a choice depends on count. They are looked for in a copy
+ * of the module, in which everything is inlined and nothing is known of the launch; the entry then tells the
+ * checker of each.
+ *
+ * Requires: the module as clang wrote it. */
+#include "compiler/bounds/bounds.h"
+#include "compiler/check/check.h"
+
+#include <inttypes.h>
+#include <llvm-c/DebugInfo.h>
+#include <stdio.h>
+
+/* ---- What a comparison says. */
+
+/* Whether the predicate holds for no x and y of these ranges. */
+static bool never_holds(LLVMIntPredicate predicate, struct value_range x, struct value_range y) {
+    bool positive = x.low >= 0 && y.low >= 0;
+    switch (predicate) {
+    case LLVMIntEQ:
+        return x.high < y.low || y.high < x.low;
+    case LLVMIntNE:
+        return x.low == x.high && y.low == y.high && x.low == y.low;
+    case LLVMIntULT:
+        return positive && x.low >= y.high;
+    case LLVMIntSLT:
+        return x.low >= y.high;
+    case LLVMIntULE:
+        return positive && x.low > y.high;
+    case LLVMIntSLE:
+        return x.low > y.high;
+    default: /* greater */
+        return never_holds(bounds_turned(predicate), y, x);
+    }
+}
+
+/* A position or a size, whatever the width it is brought to. */
+static LLVMValueRef number_of_thread(LLVMValueRef value) {
+    while (LLVMIsAZExtInst(value) || LLVMIsATruncInst(value)) value = LLVMGetOperand(value, 0);
+    return intrinsic_of(value) != INTRINSIC_NONE ? value : NULL;
+}
+
+/* Of each, the name of its attribute, and the size that it is less than. */
+static const struct {
+    enum intrinsic position;
+    const char *name;
+    enum intrinsic size;
+} numbers[] = {
+    {INTRINSIC_POSITION_IN_THREADGROUP, "thread_position_in_threadgroup", INTRINSIC_THREADGROUP_SIZE},
+    {INTRINSIC_THREAD_POSITION, "thread_position_in_grid", INTRINSIC_GRID_THREADS},
+    {INTRINSIC_THREADGROUP_POSITION, "threadgroup_position_in_grid", INTRINSIC_GRID_GROUPS},
+    {INTRINSIC_THREAD_INDEX, "thread_index_in_threadgroup", INTRINSIC_NONE},
+    {INTRINSIC_LANE, "thread_index_in_simdgroup", INTRINSIC_NONE},
+    {INTRINSIC_SIMDGROUP, "simdgroup_index_in_threadgroup", INTRINSIC_SIMDGROUP_COUNT},
+    {INTRINSIC_THREADGROUP_SIZE, "threads_per_threadgroup", INTRINSIC_NONE},
+    {INTRINSIC_DISPATCH_THREADGROUP_SIZE, "dispatch_threads_per_threadgroup", INTRINSIC_NONE},
+    {INTRINSIC_GRID_THREADS, "threads_per_grid", INTRINSIC_NONE},
+    {INTRINSIC_GRID_GROUPS, "threadgroups_per_grid", INTRINSIC_NONE},
+    {INTRINSIC_SIMDGROUP_COUNT, "simdgroups_per_threadgroup", INTRINSIC_NONE},
+};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static int number_index(LLVMValueRef call) {
+    enum intrinsic intrinsic = call ? intrinsic_of(call) : INTRINSIC_NONE;
+    int i = 0;
+    while (i < NUMBERS && numbers[i].position != intrinsic) i++;
+    return i;
+}
+
+/* The component that a call returns; 3: the number has none. */
+static uint64_t component(LLVMValueRef call) {
+    uint64_t d = 3;
+    if (LLVMGetNumArgOperands(call) == 1) is_constant_integer(LLVMGetOperand(call, 0), &d);
+    return d;
+}
+
+enum { MOST_NAME = 80 };
+
+static bool name_number(LLVMValueRef call, char name[MOST_NAME]) {
+    static const char *const components[] = {".x", ".y", ".z", ""};
+    int i = number_index(call);
+    if (i == NUMBERS || component(call) > 3) return false;
+    snprintf(name, MOST_NAME, "%s%s", numbers[i].name, components[component(call)]);
+    return true;
+}
+
+/* Whether x is a position, and y the size of what it counts in. */
+static bool is_below(LLVMValueRef x, LLVMValueRef y) {
+    LLVMValueRef position = number_of_thread(x), size = number_of_thread(y);
+    int i = number_index(position);
+    return i < NUMBERS && size && numbers[i].size == intrinsic_of(size) &&
+           numbers[i].size != INTRINSIC_NONE && component(position) == component(size);
+}
+
+/* ---- Whether it is ever true, and why not. */
+
+struct condition {
+    struct bounds *b;
+    int block;
+    LLVMIntPredicate predicate;
+    LLVMValueRef left, right;
+};
+
+enum { MOST_SIDE = 120, MOST_REASON = 2 * MOST_SIDE + 8 };
+
+static bool is_below_never(const struct condition *c, char why[MOST_REASON]) {
+    LLVMIntPredicate p = c->predicate;
+    LLVMValueRef x = c->left, y = c->right;
+    char position[MOST_NAME], size[MOST_NAME];
+    if (is_below(y, x)) {
+        p = bounds_turned(p);
+        x = c->right;
+        y = c->left;
+    } else if (!is_below(x, y)) {
+        return false;
+    }
+    bool less = p == LLVMIntULT || p == LLVMIntULE || p == LLVMIntSLT || p == LLVMIntSLE || p == LLVMIntNE;
+    if (less || !name_number(number_of_thread(x), position) || !name_number(number_of_thread(y), size))
+        return false;
+    snprintf(why, MOST_REASON, "%s is less than %s", position, size);
+    return true;
+}
+
+static bool is_whole(LLVMValueRef value, struct value_range r) {
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+    int64_t half = width < 64 ? INT64_C(1) << (width - 1) : 0;
+    return width >= 64 ? r.low == INT64_MIN || r.high == INT64_MAX : r.low <= -half || r.high >= half - 1;
+}
+
+/* "thread_index_in_simdgroup is at most 31". Values of which nothing is known have none. */
+static bool explain(LLVMValueRef value, struct value_range r, char text[MOST_SIDE]) {
+    char name[MOST_NAME];
+    if (LLVMIsAConstantInt(value) || is_whole(value, r)) return false;
+    if (!name_number(number_of_thread(value), name)) snprintf(name, sizeof name, "the value");
+    if (r.low == r.high)
+        snprintf(text, MOST_SIDE, "%s is %" PRId64, name, r.low);
+    else if (r.low == 0)
+        snprintf(text, MOST_SIDE, "%s is at most %" PRId64, name, r.high);
+    else
+        snprintf(text, MOST_SIDE, "%s is from %" PRId64 " to %" PRId64, name, r.low, r.high);
+    return true;
+}
+
+static bool is_never(const struct condition *c, char why[MOST_REASON]) {
+    if (is_below_never(c, why)) return true;
+    struct value_range x = bounds_range(c->b, c->block, c->left), y = bounds_range(c->b, c->block, c->right);
+    char left[MOST_SIDE], right[MOST_SIDE];
+    if (!never_holds(c->predicate, x, y)) return false;
+    bool of_left = explain(c->left, x, left), of_right = explain(c->right, y, right);
+    snprintf(why, MOST_REASON, "%s%s%s", of_left ? left : "", of_left && of_right ? ", and " : "",
+             of_right ? right : "");
+    return of_left || of_right;
+}
+
+/* ---- The conditions of the copy. */
+
+/* The comparison of the user's that a branch or a choice depends on; NULL: none. */
+static LLVMValueRef comparison_of(LLVMValueRef instruction) {
+    bool branches = LLVMIsABranchInst(instruction) && LLVMIsConditional(instruction);
+    if (!branches && !LLVMIsASelectInst(instruction)) return NULL;
+    LLVMValueRef condition = branches ? LLVMGetCondition(instruction) : LLVMGetOperand(instruction, 0);
+    if (!LLVMIsAICmpInst(condition) || !lines_are_of_user(condition)) return NULL;
+    bool whole = LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) == LLVMIntegerTypeKind;
+    return whole ? condition : NULL;
+}
+
+/* Whether its function is inlined in several places: it may be true in another. */
+static bool is_repeated(LLVMValueRef entry, LLVMValueRef comparison) {
+    LLVMMetadataRef place = LLVMInstructionGetDebugLoc(comparison), scope = LLVMDILocationGetScope(place),
+                    caller = LLVMDILocationGetInlinedAt(place);
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(other, block) {
+        LLVMMetadataRef at = LLVMInstructionGetDebugLoc(other);
+        if (at && LLVMDILocationGetScope(at) == scope && LLVMDILocationGetInlinedAt(at) != caller)
+            return true;
+    }
+    return false;
+}
+
+static void tell(struct unit *unit, LLVMValueRef comparison, const char *why) {
+    LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry));
+    while (LLVMIsAAllocaInst(first)) first = LLVMGetNextInstruction(first);
+    LLVMPositionBuilderBefore(unit->builder, first);
+    LLVMSetCurrentDebugLocation2(unit->builder, LLVMInstructionGetDebugLoc(comparison));
+    LLVMValueRef site = check_site(unit, comparison, why);
+    check_call(unit, "smelt_check_condition", LLVMVoidTypeInContext(unit->context), &site, 1, false);
+    LLVMSetCurrentDebugLocation2(unit->builder, NULL);
+}
+
+static void judge(struct unit *unit, struct bounds *b, int block) {
+    FOR_EACH_INSTRUCTION(instruction, b->flow.blocks[block].block) {
+        char why[MOST_REASON];
+        LLVMValueRef comparison = comparison_of(instruction);
+        if (!comparison) continue;
+        struct condition c = {b, block, LLVMGetICmpPredicate(comparison), LLVMGetOperand(comparison, 0),
+                              LLVMGetOperand(comparison, 1)};
+        if (is_never(&c, why) && !is_repeated(b->unit->entry, comparison)) tell(unit, comparison, why);
+    }
+}
+
+/* ---- Vectors that functions get as one number. */
+
+/* Of the operands of an or, the one of `width` bits that was shifted by `shift`; NULL: there is none. */
+static LLVMValueRef part_at(LLVMValueRef packed, uint64_t shift, unsigned width) {
+    if (!LLVMIsAInstruction(packed)) return NULL;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(packed);
+    LLVMValueRef first = LLVMGetOperand(packed, 0);
+    uint64_t by = 0;
+    if (opcode == LLVMOr) {
+        LLVMValueRef part = part_at(first, shift, width);
+        return part ? part : part_at(LLVMGetOperand(packed, 1), shift, width);
+    }
+    if (opcode == LLVMShl) {
+        if (!is_constant_integer(LLVMGetOperand(packed, 1), &by)) return NULL;
+        packed = first;
+    }
+    if (by != shift || !LLVMIsAZExtInst(packed)) return NULL;
+    LLVMValueRef part = LLVMGetOperand(packed, 0);
+    return LLVMGetIntTypeWidth(LLVMTypeOf(part)) == width ? part : NULL;
+}
+
+static bool is_packed(LLVMValueRef value) {
+    return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMOr;
+}
+
+static void unpack(LLVMValueRef entry) {
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(cut, block) {
+        uint64_t shift = 0;
+        if (!LLVMIsATruncInst(cut)) continue;
+        LLVMValueRef packed = LLVMGetOperand(cut, 0);
+        bool shifted = LLVMIsAInstruction(packed) && LLVMGetInstructionOpcode(packed) == LLVMLShr &&
+                       is_constant_integer(LLVMGetOperand(packed, 1), &shift);
+        if (shifted) packed = LLVMGetOperand(packed, 0);
+        LLVMValueRef part =
+            is_packed(packed) ? part_at(packed, shift, LLVMGetIntTypeWidth(LLVMTypeOf(cut))) : NULL;
+        if (part) LLVMReplaceAllUsesWith(cut, part);
+    }
+}
+
+static smelt_status judge_copy(struct unit *unit, struct unit *copy) {
+    struct bounds b = {.unit = copy};
+    TRY(pass_declare(copy));
+    TRY(run_passes(copy, "always-inline,globaldce,function(sroa<modify-cfg>,early-cse)"));
+    unpack(copy->entry);
+    FOR_EACH_BLOCK(block, copy->entry)
+    FOR_EACH_INSTRUCTION(call, block) specialise_limit(copy, call);
+    smelt_status status = flow_find(copy, copy->entry, &b.arena, &b.flow);
+    if (status == SMELT_OK) status = bounds_facts_begin(&b);
+    if (status == SMELT_OK) status = bounds_loops_begin(&b);
+    for (int i = 0; i < b.flow.block_count && status == SMELT_OK; i++) judge(unit, &b, i);
+    arena_free(&b.arena);
+    return status;
+}
+
+smelt_status pass_check_conditions(struct unit *unit) {
+    if (!(unit->request->shape.also & CHECK_ALSO_ADVICE)) return SMELT_OK;
+    struct compile_request request = *unit->request;
+    struct unit copy = *unit;
+    request.shape = (struct code_shape){0};
+    copy.request = &request;
+    copy.module = LLVMCloneModule(unit->module);
+    copy.entry = LLVMGetNamedFunction(copy.module, ENTRY_NAME);
+    smelt_status status = judge_copy(unit, &copy);
+    LLVMDisposeModule(copy.module);
+    return status;
+}
