@@ -18,11 +18,12 @@
 #define SMELT_NO_FUNCTION 1
 
 /* The memory that accesses through an argument may touch. counts[i]: how many of its addresses have 1 << i
- * bytes of it, for comparisons without arithmetic. */
-#define EXTENT_COUNTS 14
+ * bytes of it, for comparisons without arithmetic. bound[i]: the same if the argument's address is the start,
+ * otherwise 0, for comparisons of distances from that address. */
+#define EXTENT_COUNTS 15
 struct buffer_extent {
     uint64_t start, bytes;
-    uint64_t counts[EXTENT_COUNTS];
+    uint64_t counts[EXTENT_COUNTS], bound[EXTENT_COUNTS];
 };
 
 /* One per worker of the pool, refilled for each threadgroup. */

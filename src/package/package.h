@@ -8,8 +8,9 @@
 #include "abi/image.h"
 #include "source/program.h"
 
-/* Raise it with every change of format.c's output. */
-#define PACKAGE_FORMAT 5
+/* Raise it with every change of format.c's output, and of what code reads from its device
+ * (abi/cpu_context.h). */
+#define PACKAGE_FORMAT 6
 
 /* A kind of target machine. Readers ignore unknown kinds. */
 enum package_target_kind {

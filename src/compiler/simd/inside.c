@@ -89,7 +89,27 @@ static LLVMValueRef safe_count(struct simd *s, LLVMValueRef original, uint64_t b
     return exact_count(s, original, is_counted(original, bytes) ? UINT64_C(1) << log2_up(bytes) : bytes);
 }
 
-static bool is_exact(LLVMValueRef original, uint64_t bytes) {
+/* The argument's address that an address is computed from, if its distance from there may be compared instead
+ * of that from the object's start; NULL otherwise. For LLVM, the first is an index times a constant. */
+static LLVMValueRef bound_address(struct simd *s, LLVMValueRef address, LLVMValueRef extent, uint64_t bytes) {
+    if (!is_counted(extent, bytes)) return NULL;
+    LLVMValueRef root = bounds_place(s->unit, address).root;
+    uint64_t slot, own;
+    if (intrinsic_of(root) != INTRINSIC_BUFFER_ADDRESS) return NULL;
+    bool same = is_constant_integer(LLVMGetOperand(root, 0), &slot) &&
+                is_constant_integer(LLVMGetOperand(extent, 0), &own) && slot == own;
+    return same ? root : NULL;
+}
+
+/* Slots are loaded in the head of the block: what a test needs is read before its blocks begin. */
+static void read_root(struct simd *s, LLVMValueRef address) {
+    LLVMValueRef root = bounds_place(s->unit, address).root;
+    if (intrinsic_of(root) == INTRINSIC_BUFFER_ADDRESS) (void)scalar_of(s, root);
+}
+
+/* Whether a comparison that fails says that the range is outside. */
+static bool is_exact(struct simd *s, LLVMValueRef address, LLVMValueRef original, uint64_t bytes) {
+    if (bound_address(s, address, original, bytes)) return false;
     return !is_counted(original, bytes) || bytes == UINT64_C(1) << log2_up(bytes);
 }
 
@@ -121,14 +141,24 @@ static bool is_piece(struct simd *s, LLVMValueRef address, LLVMValueRef start, L
            shape_of(s, extent) == SHAPE_UNIFORM;
 }
 
-/* i1: the comparison of a scalar address and the lanes' offsets from it. It may say so of a range that ends
- * shortly before the object: is_exact. start, extent: the call's operands. */
-static LLVMValueRef range_is_outside(struct simd *s, LLVMValueRef address, struct span span, uint64_t low,
-                                     uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
+/* i1: the comparison of a scalar address and the lanes' offsets from it. It may say so of a range that is
+ * inside: is_exact. address: `scalar` in the code of one thread; start, extent: the call's operands. */
+static LLVMValueRef range_is_outside(struct simd *s, LLVMValueRef address, LLVMValueRef scalar,
+                                     struct span span, uint64_t low, uint64_t bytes, LLVMValueRef start,
+                                     LLVMValueRef extent) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef count = safe_count(s, extent, bytes + (uint64_t)(span.most - span.least));
-    LLVMValueRef number = LLVMBuildPtrToInt(b, address, type_i64(s->unit), "");
-    number = LLVMBuildSub(b, number, start_of(s, start), "");
+    uint64_t all = bytes + (uint64_t)(span.most - span.least);
+    LLVMValueRef from = bound_address(s, address, extent, all), count;
+    if (from) {
+        count = read_extent(s, extent,
+                            offsetof(struct buffer_extent, bound) + (size_t)log2_up(all) * sizeof(uint64_t));
+        from = LLVMBuildPtrToInt(b, scalar_of(s, from), type_i64(s->unit), "");
+    } else {
+        count = safe_count(s, extent, all);
+        from = start_of(s, start);
+    }
+    LLVMValueRef number = LLVMBuildPtrToInt(b, scalar, type_i64(s->unit), "");
+    number = LLVMBuildSub(b, number, from, "");
     number = LLVMBuildAdd(b, number, i64_constant(s, low + (uint64_t)span.least), "");
     return LLVMBuildICmp(b, LLVMIntUGE, number, count, "");
 }
@@ -186,7 +216,7 @@ static void look_at_lanes(struct simd *s, LLVMValueRef call, struct span span, L
     LLVMValueRef start = start_of(s, LLVMGetOperand(call, INSIDE_START)), extent = extent_of(s, its_extent);
     int shape = shape_of(s, original);
     uint64_t bytes = constant_of(call, INSIDE_BYTES);
-    bool exact = is_exact(its_extent, bytes + (uint64_t)(span.most - span.least));
+    bool exact = is_exact(s, original, its_extent, bytes + (uint64_t)(span.most - span.least));
     LLVMValueRef first = LLVMBuildPtrToInt(b, scalar_of(s, original), type_i64(s->unit), "");
     first = LLVMBuildAdd(b, first, i64_constant(s, constant_of(call, INSIDE_LOW)), "");
     LLVMValueRef count = exact_count(s, its_extent, bytes);
@@ -238,12 +268,12 @@ static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     LLVMValueRef when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
     bool always = LLVMIsConstant(when);
     LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT);
-    /* Read before the blocks of the test begin: slots are loaded in the head of the block. */
     LLVMValueRef number = scalar_of(s, address);
+    read_root(s, address);
     if (intrinsic_of(start) != INTRINSIC_BUFFER_START) (void)scalar_of(s, start), (void)scalar_of(s, extent);
     if (!always) begin_rare(s, scalar_of(s, when));
     struct span span = span_of(s, shape_of(s, address));
-    LLVMValueRef misses = range_is_outside(s, number, span, constant_of(call, INSIDE_LOW),
+    LLVMValueRef misses = range_is_outside(s, address, number, span, constant_of(call, INSIDE_LOW),
                                            constant_of(call, INSIDE_BYTES), start, extent);
     LLVMBasicBlockRef failed = simd_block(s, "beyond"), inside = simd_block(s, "inside");
     inside_branch(s->unit, misses, failed, inside);
@@ -295,7 +325,7 @@ static LLVMValueRef lane_of(struct simd *s, LLVMValueRef chunk, LLVMValueRef lan
 static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int chunk, uint64_t low,
                                      uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
     struct span span = span_among(s, value_of(s, address)->piece, chunk * s->chunk_lanes, s->chunk_lanes);
-    return range_is_outside(s, chunk_scalar(s, address, chunk), span, low, bytes, start, extent);
+    return range_is_outside(s, address, chunk_scalar(s, address, chunk), span, low, bytes, start, extent);
 }
 
 static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
@@ -304,6 +334,7 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
                  when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
     bool piece = is_piece(s, address, start, extent);
     if (piece) (void)chunk_scalar(s, address, chunk);
+    if (piece) read_root(s, address);
     LLVMValueRef addresses = piece ? NULL : chunk_of(s, address, chunk);
     uint64_t low = constant_of(call, INSIDE_LOW), bytes = constant_of(call, INSIDE_BYTES);
     bool always = LLVMIsConstant(when);
@@ -378,8 +409,8 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
     uint64_t low = constant_of(call, LEAVES_LOW), bytes = constant_of(call, LEAVES_BYTES);
     bool uniform = shape_of(s, start) == SHAPE_UNIFORM && shape_of(s, extent) == SHAPE_UNIFORM;
     if (shape_of(s, address) >= 0 && uniform)
-        return range_is_outside(s, scalar_of(s, address), span_of(s, shape_of(s, address)), low, bytes, start,
-                                extent);
+        return range_is_outside(s, address, scalar_of(s, address), span_of(s, shape_of(s, address)), low,
+                                bytes, start, extent);
     if (is_piece(s, address, start, extent)) {
         LLVMValueRef any = NULL;
         for (int c = 0; c < s->chunk_count; c++) {

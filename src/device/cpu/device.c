@@ -57,12 +57,14 @@ static void expire(void *context) {
     __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
 }
 
-static void set_extent(struct buffer_extent *extent, uint64_t start, uint64_t bytes) {
-    extent->start = start;
+/* before: bytes of it that lie before the argument's address. */
+static void set_extent(struct buffer_extent *extent, uint64_t address, uint64_t before, uint64_t bytes) {
+    extent->start = address - before;
     extent->bytes = bytes;
     for (int i = 0; i < EXTENT_COUNTS; i++) {
-        uint64_t needed = UINT64_C(1) << i;
-        extent->counts[i] = bytes < needed ? 0 : bytes - needed + 1;
+        uint64_t needed = UINT64_C(1) << i, count = bytes < needed ? 0 : bytes - needed + 1;
+        extent->counts[i] = count;
+        extent->bound[i] = before ? 0 : count;
     }
 }
 
@@ -75,7 +77,7 @@ static void find_buffers_of(const struct cpu_launch *launch, const struct code *
         int index = binding->index;
         const struct launch_buffer *buffer = &launch->request->buffers[index];
         buffers[index] = launch_address(buffer);
-        set_extent(&extents[index], (uintptr_t)buffers[index] - buffer->before,
+        set_extent(&extents[index], (uintptr_t)buffers[index], buffer->before,
                    buffer->span ? buffer->span : buffer->bytes);
     }
 }
