@@ -91,6 +91,31 @@ def test_layouts(layout, contiguous):
     np.testing.assert_array_equal(out, a)
 
 
+REVERSED = """
+    int i = thread_position_in_grid.x;
+    float sum = 0;
+    for (int k = 0; k < STEPS; k++) sum += a[-(i * STEPS + k) - past];
+    out[i] = sum;
+"""
+
+
+@pytest.mark.parametrize("steps", [1, 8])
+def test_tests_of_accesses_know_where_a_reversed_view_begins(steps):
+    a = floats(64 * steps)[::-1]
+    kernel = kernel_of(REVERSED.replace("STEPS", str(steps)), inputs=("a", "past"))
+    launch = {"output_shapes": [(64,)], "output_dtypes": [F32], "grid": (64, 1, 1), "threadgroup": (32, 1, 1),
+              "ensure_row_contiguous": False}
+    out, = kernel(inputs=[a, 0], **launch)
+    expected = np.zeros(64, np.float32)
+    for k in range(steps):
+        expected += a.reshape(64, steps)[:, k]
+    np.testing.assert_array_equal(out, expected)
+    with pytest.raises(smelt.FaultError, match=rf"reads a\[-{64 * steps}\]"):
+        kernel(inputs=[a, 1], **launch)
+    with pytest.raises(smelt.FaultError, match=r"reads a\[-1\]"):
+        kernel(inputs=[a[::-1], 0], **launch)
+
+
 def test_empty_inputs_and_outputs():
     out, = kernel_of("out[0] = a_shape[0];")(inputs=[np.zeros((0, 3), np.float32)], output_shapes=[(1,)],
                                              output_dtypes=[F32], grid=(1, 1, 1), threadgroup=(1, 1, 1))

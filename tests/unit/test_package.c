@@ -185,7 +185,7 @@ static void no_flipped_bit_is_read(void **state) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
     }
     bytes.data[8]++;
-    refuse(bytes.data, bytes.length, "has format 6; this smelt (0.1.0) reads format 5: build it again");
+    refuse(bytes.data, bytes.length, "has format 7; this smelt (0.1.0) reads format 6: build it again");
     text_free(&bytes);
 }
 

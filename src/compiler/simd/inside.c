@@ -141,26 +141,44 @@ static bool is_piece(struct simd *s, LLVMValueRef address, LLVMValueRef start, L
            shape_of(s, extent) == SHAPE_UNIFORM;
 }
 
+/* A scalar address as a sum, i64: `number` bytes from the argument's address or the object's start. */
+struct distance {
+    LLVMValueRef from, number;
+};
+
+/* address: `scalar` in the code of one thread; start, extent: the call's operands; bytes: of all lanes. */
+static struct distance distance_of(struct simd *s, LLVMValueRef address, LLVMValueRef scalar,
+                                   LLVMValueRef start, LLVMValueRef extent, uint64_t bytes) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef bound = bound_address(s, address, extent, bytes);
+    struct distance d = {.from = bound ? LLVMBuildPtrToInt(b, scalar_of(s, bound), type_i64(s->unit), "")
+                                       : start_of(s, start)};
+    d.number = LLVMBuildSub(b, LLVMBuildPtrToInt(b, scalar, type_i64(s->unit), ""), d.from, "");
+    return d;
+}
+
+static uint64_t bytes_of_all(struct span span, uint64_t bytes) {
+    return bytes + (uint64_t)(span.most - span.least);
+}
+
 /* i1: the comparison of a scalar address and the lanes' offsets from it. It may say so of a range that is
- * inside: is_exact. address: `scalar` in the code of one thread; start, extent: the call's operands. */
+ * inside: is_exact. */
+static LLVMValueRef is_beyond(struct simd *s, LLVMValueRef address, struct distance d, struct span span,
+                              uint64_t low, uint64_t bytes, LLVMValueRef extent) {
+    LLVMBuilderRef b = s->unit->builder;
+    uint64_t all = bytes_of_all(span, bytes);
+    size_t field = offsetof(struct buffer_extent, bound) + (size_t)log2_up(all) * sizeof(uint64_t);
+    LLVMValueRef count =
+        bound_address(s, address, extent, all) ? read_extent(s, extent, field) : safe_count(s, extent, all);
+    LLVMValueRef number = LLVMBuildAdd(b, d.number, i64_constant(s, low + (uint64_t)span.least), "");
+    return LLVMBuildICmp(b, LLVMIntUGE, number, count, "");
+}
+
 static LLVMValueRef range_is_outside(struct simd *s, LLVMValueRef address, LLVMValueRef scalar,
                                      struct span span, uint64_t low, uint64_t bytes, LLVMValueRef start,
                                      LLVMValueRef extent) {
-    LLVMBuilderRef b = s->unit->builder;
-    uint64_t all = bytes + (uint64_t)(span.most - span.least);
-    LLVMValueRef from = bound_address(s, address, extent, all), count;
-    if (from) {
-        count = read_extent(s, extent,
-                            offsetof(struct buffer_extent, bound) + (size_t)log2_up(all) * sizeof(uint64_t));
-        from = LLVMBuildPtrToInt(b, scalar_of(s, from), type_i64(s->unit), "");
-    } else {
-        count = safe_count(s, extent, all);
-        from = start_of(s, start);
-    }
-    LLVMValueRef number = LLVMBuildPtrToInt(b, scalar, type_i64(s->unit), "");
-    number = LLVMBuildSub(b, number, from, "");
-    number = LLVMBuildAdd(b, number, i64_constant(s, low + (uint64_t)span.least), "");
-    return LLVMBuildICmp(b, LLVMIntUGE, number, count, "");
+    struct distance d = distance_of(s, address, scalar, start, extent, bytes_of_all(span, bytes));
+    return is_beyond(s, address, d, span, low, bytes, extent);
 }
 
 /* The lanes' offsets as a constant of the code. */
@@ -208,16 +226,18 @@ static void go_on_if(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef a
     LLVMPositionBuilderAtEnd(s->unit->builder, outside);
 }
 
-/* Where the comparison of all lanes has failed: looks at the active ones, and goes on at `after`. */
-static void look_at_lanes(struct simd *s, LLVMValueRef call, struct span span, LLVMBasicBlockRef after) {
+/* Where the comparison of all lanes has failed: looks at the active ones, and goes on at `after`. The address
+ * is computed from its distance, so that the usual way need not keep it. */
+static void look_at_lanes(struct simd *s, LLVMValueRef call, struct distance d, struct span span,
+                          LLVMBasicBlockRef after) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef original = LLVMGetOperand(call, INSIDE_ADDRESS), sites = LLVMGetOperand(call, INSIDE_SITES);
     LLVMValueRef its_extent = LLVMGetOperand(call, INSIDE_EXTENT);
     LLVMValueRef start = start_of(s, LLVMGetOperand(call, INSIDE_START)), extent = extent_of(s, its_extent);
     int shape = shape_of(s, original);
     uint64_t bytes = constant_of(call, INSIDE_BYTES);
-    bool exact = is_exact(s, original, its_extent, bytes + (uint64_t)(span.most - span.least));
-    LLVMValueRef first = LLVMBuildPtrToInt(b, scalar_of(s, original), type_i64(s->unit), "");
+    bool exact = is_exact(s, original, its_extent, bytes_of_all(span, bytes));
+    LLVMValueRef first = LLVMBuildAdd(b, d.from, d.number, "");
     first = LLVMBuildAdd(b, first, i64_constant(s, constant_of(call, INSIDE_LOW)), "");
     LLVMValueRef count = exact_count(s, its_extent, bytes);
     if (shape == SHAPE_UNIFORM) {
@@ -273,12 +293,13 @@ static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     if (intrinsic_of(start) != INTRINSIC_BUFFER_START) (void)scalar_of(s, start), (void)scalar_of(s, extent);
     if (!always) begin_rare(s, scalar_of(s, when));
     struct span span = span_of(s, shape_of(s, address));
-    LLVMValueRef misses = range_is_outside(s, address, number, span, constant_of(call, INSIDE_LOW),
-                                           constant_of(call, INSIDE_BYTES), start, extent);
+    uint64_t bytes = constant_of(call, INSIDE_BYTES);
+    struct distance d = distance_of(s, address, number, start, extent, bytes_of_all(span, bytes));
+    LLVMValueRef misses = is_beyond(s, address, d, span, constant_of(call, INSIDE_LOW), bytes, extent);
     LLVMBasicBlockRef failed = simd_block(s, "beyond"), inside = simd_block(s, "inside");
     inside_branch(s->unit, misses, failed, inside);
     LLVMPositionBuilderAtEnd(b, failed);
-    look_at_lanes(s, call, span, inside);
+    look_at_lanes(s, call, d, span, inside);
     LLVMPositionBuilderAtEnd(b, inside);
     if (!always) end_rare(s);
 }
