@@ -79,3 +79,10 @@ uint64_t budget_count(LLVMValueRef function, uint64_t *blocks) {
     }
     return count;
 }
+
+uint64_t budget_count_all(LLVMModuleRef module) {
+    uint64_t count = 0, blocks;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        count += budget_count(f, &blocks);
+    return count;
+}

@@ -36,6 +36,7 @@ enum budget {
 #define MOST_INSTRUCTIONS_OPTIMISED 30000 /* of scalar code: code generation optimises up to this */
 /* … of a checked run: the checker takes most of its time, so optimising the rest gains little. */
 #define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
+#define LONG_THREAD 20000 /* instructions of a thread before default<O3>, which longer ones do without */
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */
 #define MANY_BLOCKS 600 /* of a GPU's thread: of more, code is generated without global value numbering */
@@ -61,5 +62,8 @@ bool budget_is_near(struct unit *unit);
 
 /* Instructions of a function, and its blocks. */
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks);
+
+/* Instructions of all functions. */
+uint64_t budget_count_all(LLVMModuleRef module);
 
 #endif

@@ -135,21 +135,13 @@ static smelt_status optimise_all(struct unit *unit) {
     return unit_verify(unit);
 }
 
-static uint64_t count_instructions(LLVMModuleRef module) {
-    uint64_t count = 0;
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) count++;
-    return count;
-}
-
 /* Records it in the progress, also after a failure such as a refusal of the SIMD engine. */
 static smelt_status stage(struct unit *unit, enum compile_stage_kind kind,
                           smelt_status (*work)(struct unit *unit)) {
     struct compile_progress *progress = unit->request->progress;
     compile_stage_begin(progress, kind);
     smelt_status status = work(unit);
-    compile_stage_end(progress, progress && unit->module ? count_instructions(unit->module) : 0);
+    compile_stage_end(progress, progress && unit->module ? budget_count_all(unit->module) : 0);
     return status;
 }
 

@@ -271,7 +271,7 @@ smelt_status pass_ptx_memory(struct unit *unit);
 smelt_status cpu_run_passes(struct unit *unit, const char *passes);
 /* compiler/cpu/outside.c — of an object: it needs nothing that the runtime lacks. */
 smelt_status outside_check(struct unit *unit);
-/* compiler/cpu/cut.c — long blocks become several, which code generation takes one by one. */
+/* compiler/passes/cut.c — long blocks become several, which code generation takes one by one. */
 smelt_status pass_cut(struct unit *unit);
 /* compiler/cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);

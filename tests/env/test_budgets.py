@@ -172,6 +172,39 @@ def test_a_long_block_is_cut(scratch):
         expect_equal("label %absent" in done.stdout, cut, f"whether the code of {device} is cut")
 
 
+def test_a_long_block_is_cut_for_gpus(scratch):
+    steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(900))
+    source = ("kernel void chain(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    file = scratch.file("chain.metal", HEADER + source)
+    longest = []
+    for stage in ("ptx-atomics", "cut"):
+        done = scratch.run(["show", file, "--target", "sm_90a", "--after", stage])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        lengths = [0]
+        for line in done.stdout.splitlines():
+            lengths[-1] += line.startswith("  ")
+            if line and not line.startswith(" "):
+                lengths.append(0)
+        longest.append(max(lengths))
+    expect(longest[0] > 6000 and 1000 <= longest[1] < 2000, f"instructions of the longest block before and after: {longest}")
+
+
+def test_a_long_thread_is_optimised_by_fewer_passes(scratch):
+    if not FULL:  # takes seconds
+        return
+    source = ("kernel void chain(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {{\n  uint x = i;\n{}  out[i] = float(x & 0xffffu);\n}}\n")
+    step = "  if (x > {0}u) x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {0}u) & 127u]);\n"
+    times = []
+    for steps in (1400, 2000):
+        file = scratch.file(f"chain{steps}.metal", HEADER + source.format("".join(step.format(k) for k in range(steps))))
+        done = scratch.run(["show", file, "chain", "--target", "sm_90a", "--time"])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        times += [float(line.split()[2]) / steps for line in done.stdout.splitlines() if line.startswith("optimise ")]
+    expect(times[1] < 0.9 * times[0], f"processor milliseconds per step of a shorter and a longer thread: {times}")
+
+
 def test_the_pieces_of_a_long_block_stay_apart(scratch):
     """Code that only later pieces need could move past the branches between them, into one block again."""
     steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(900))

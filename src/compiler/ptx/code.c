@@ -16,7 +16,8 @@
 static LLVMCodeGenOptLevel choose_level(struct unit *unit) {
     uint64_t blocks;
     (void)budget_count(unit->entry, &blocks);
-    return blocks > MANY_BLOCKS ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelAggressive;
+    return blocks > MANY_BLOCKS || budget_count_all(unit->module) > LONG_THREAD ? LLVMCodeGenLevelDefault
+                                                                                : LLVMCodeGenLevelAggressive;
 }
 
 static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machine) {

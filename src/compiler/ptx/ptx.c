@@ -35,6 +35,7 @@ const struct pass ptx_passes[] = {
     PASS("ptx-pack", pass_ptx_pack),
     PASS("ptx-atomics", pass_ptx_atomics),
     LLVM_PASSES("function(adce)"),
+    PASS("cut", pass_cut),
     PASS("ptx-neighbours", pass_ptx_neighbours),
     PASS("ptx-bits", pass_ptx_bits),
     PASS("ptx-align", pass_ptx_align),

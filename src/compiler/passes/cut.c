@@ -8,6 +8,9 @@
  * compares its context with a null pointer, other functions a number that has passed through empty inline
  * assembly.
  *
+ * On GPUs, LLVM joins accesses to neighbours: for each group of accesses it looks at all instructions between
+ * them. Pieces that follow one another suffice, as nothing joins these before code is generated.
+ *
  * Requires: the lowered entry. Maintains: what the code does. */
 #include "compiler/budget.h"
 #include "compiler/flow.h"
@@ -34,6 +37,7 @@ static void cut_before(struct unit *unit, LLVMValueRef instruction) {
     LLVMBuilderRef b = unit->builder;
     LLVMBasicBlockRef first = LLVMGetInstructionParent(instruction);
     LLVMBasicBlockRef second = flow_split_block(unit, instruction);
+    if (!unit->target->calls_runtime) return;
     LLVMValueRef function = LLVMGetBasicBlockParent(first);
     LLVMBasicBlockRef absent = LLVMAppendBasicBlockInContext(unit->context, function, "absent");
     LLVMPositionBuilderAtEnd(b, absent);
