@@ -37,9 +37,9 @@ enum budget {
 /* … of a checked run: the checker takes most of its time, so optimising the rest gains little. */
 #define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
 #define LONG_THREAD 20000 /* instructions of a thread before default<O3>, which longer ones do without */
-#define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
-#define CUT_BLOCK 1000  /* … into pieces of about so many */
-#define MANY_BLOCKS 600 /* of a GPU's thread: of more, code is generated without global value numbering */
+#define LONG_BLOCK 6000   /* instructions: cut.c cuts blocks of more … */
+#define CUT_BLOCK 1000    /* … into pieces of about so many */
+#define MANY_BLOCKS 600   /* of a GPU's thread: of more, code is generated without global value numbering */
 
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
