@@ -1,6 +1,7 @@
 ; A block of ordinary length stays whole (long ones: tests/env/test_budgets.py).
 ; run: scalar cut
 ; run: simd cut
+; run: ptx cut
 ; expect: br label %more
 ; expect: ret void
 ; absent: absent
