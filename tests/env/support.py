@@ -116,12 +116,15 @@ def installed_without_compilers(place):
     return shutil.copy(SMELT, os.path.join(place, "bin"))
 
 
-def installed_with_script(scratch, script):
+def installed_with_script(scratch, script, prelude=True):
     """The command in the scratch folder, with a script that runs before the real smelt-cc1. There `real` is smelt-cc1, and
-    `once` succeeds for one process only."""
+    `once` succeeds for one process only. With `prelude` the build's precompiled preludes are installed, too."""
     command = installed_without_compilers(scratch.path)
     functions = f'real() {{ exec {CC1} "$@"; }}\nonce() {{ mkdir "{scratch.path}/once" 2>&-; }}'
     scratch.file("lib/smelt-cc1", f'#!/bin/sh\n{functions}\n{script}\nreal "$@"\n', 0o755)
+    images = os.path.join(os.path.dirname(os.path.dirname(SMELT)), "prelude", "images")
+    for name in os.listdir(images) if prelude else []:
+        os.symlink(os.path.join(images, name), os.path.join(scratch.path, "lib", name))
     return command
 
 

@@ -109,7 +109,7 @@ def test_request_cut_off(scratch):
 
 def test_one_start_for_a_kernel(scratch):
     """A new source: one process. Another shape of launch: LLVM alone."""
-    smelt = installed_with_script(scratch, f'echo "$1" >> {scratch.path}/starts')
+    smelt = installed_with_script(scratch, f'echo "$1" >> {scratch.path}/starts', prelude=False)
     body = scratch.file("probe.body", EXP_BODY)
     for threads, more in ((64, ["-cc1", "-whole"]), (64, []), (32, ["-compile"])):
         open(os.path.join(scratch.path, "starts"), "w", encoding="utf-8").close()
