@@ -108,4 +108,4 @@ def test_removed_while_in_use(scratch):
         whole_again(scratch, f"removing .{kind}")
 
 
-run_tests(globals(), prelude=False)
+run_tests(globals(), empty=["test_precompiled_prelude"])

@@ -4,13 +4,13 @@ import os
 import stat
 import subprocess
 
-from support import SMELT, expect, expect_equal, expect_exp, entries, run_tests, was_cached
+from support import SMELT, expect, expect_equal, expect_exp, entries, installed_with_preludes, run_tests, was_cached
 
 WITHOUT = "; compiling without a cache"
 
 
-def expect_one_warning(scratch, reason, **changes):
-    done, output = scratch.run_exp(**changes)
+def expect_one_warning(scratch, reason, smelt=None, **changes):
+    done, output = scratch.run_exp(smelt=smelt or installed_with_preludes(scratch), **changes)
     expect_exp(done, output)
     expect_equal(done.stderr, f"smelt: warning: {reason}{WITHOUT}\n", "standard error")
 
@@ -28,14 +28,15 @@ def test_order_of_the_variables(scratch):
             ("own", "own", {"SMELT_CACHE_DIR": f"{scratch.path}/own", "XDG_CACHE_HOME": f"{scratch.path}/xdg"}),
             ("xdg", "xdg/smelt", {"SMELT_CACHE_DIR": None, "XDG_CACHE_HOME": f"{scratch.path}/xdg"}),
             ("home", "home/.cache/smelt", {"SMELT_CACHE_DIR": "", "XDG_CACHE_HOME": "relative", "HOME": f"{scratch.path}/home"})):
-        done, output = scratch.run_exp(**changes)
+        done, output = scratch.run_exp(smelt=installed_with_preludes(scratch), **changes)
         expect_exp(done, output)
         scratch.cache = os.path.join(scratch.path, folder)
         expect(entries(scratch, "image"), f"{name}: no entry in {folder}")
 
 
 def test_no_home(scratch):
-    expect_one_warning(scratch, "no cache folder: none of SMELT_CACHE_DIR, XDG_CACHE_HOME and HOME is set",
+    """Without precompiled preludes, too: each kernel is then compiled with the text of its prelude."""
+    expect_one_warning(scratch, smelt=SMELT, reason="no cache folder: none of SMELT_CACHE_DIR, XDG_CACHE_HOME and HOME is set",
                        SMELT_CACHE_DIR=None, XDG_CACHE_HOME=None, HOME=None)
 
 

@@ -5,11 +5,11 @@ import os
 import resource
 import subprocess
 
-from support import (CC1, EXP_BODY, HAS_CC1, SMELT, expect, expect_equal, expect_exp, expect_failure, installed_with_script,
+from support import (CC1, EXP_BODY, FULL, HAS_CC1, SMELT, expect, expect_equal, expect_exp, expect_failure, installed_with_script,
                      installed_without_cc1, run_tests)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FILES = ["return_before_barrier", "type_bfloat_loops"]
+FILES = ["return_before_barrier", *(["type_bfloat_loops"] if FULL else [])]
 TARGETS = ["--target", "cpu", "--target", "sm_80"]
 
 

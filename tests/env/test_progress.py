@@ -81,4 +81,4 @@ def test_nothing_is_shown_where_there_is_no_terminal(scratch):
     expect_equal((done.returncode, done.stderr), (0, ""), "status and standard error")
 
 
-run_tests(globals(), prelude=False, together=6)
+run_tests(globals(), together=6)
