@@ -154,6 +154,7 @@ static struct distance distance_of(struct simd *s, LLVMValueRef address, LLVMVal
     struct distance d = {.from = bound ? LLVMBuildPtrToInt(b, scalar_of(s, bound), type_i64(s->unit), "")
                                        : start_of(s, start)};
     d.number = LLVMBuildSub(b, LLVMBuildPtrToInt(b, scalar, type_i64(s->unit), ""), d.from, "");
+    d.number = LLVMBuildFreeze(b, d.number, ""); /* otherwise LLVM finds the address in their sum again */
     return d;
 }
 
