@@ -118,6 +118,15 @@ static void print_position(const char *name, const uint32_t position[3]) {
     printf(", \"%s\": [%u, %u, %u]", name, position[0], position[1], position[2]);
 }
 
+/* Most advice, and what is found after the run, is about no thread. */
+static bool is_of_thread(const smelt_finding *f) {
+    static const char *const others[] = {"SM006", "SM013", "SM020", "SM021", "SM022",
+                                         "SM023", "SM024", "SM026", "SM027"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(f->code, others[i]) == 0) return false;
+    return true;
+}
+
 static void print_finding_json(const smelt_finding *f) {
     fputs("{\"code\": ", stdout);
     json_print_string(stdout, f->code);
@@ -130,10 +139,12 @@ static void print_finding_json(const smelt_finding *f) {
         printf(", \"index\": %lld", (long long)f->index);
     else
         fputs(", \"index\": null", stdout);
-    fputs(", \"threads\": [{\"thread\": ", stdout);
-    printf("[%u, %u, %u]", f->thread[0], f->thread[1], f->thread[2]);
-    print_position("threadgroup", f->threadgroup);
-    putchar('}');
+    fputs(", \"threads\": [", stdout);
+    if (is_of_thread(f)) {
+        printf("{\"thread\": [%u, %u, %u]", f->thread[0], f->thread[1], f->thread[2]);
+        print_position("threadgroup", f->threadgroup);
+        putchar('}');
+    }
     bool other = f->other_line > 0;
     if (other) {
         printf(", {\"thread\": [%u, %u, %u]", f->other_thread[0], f->other_thread[1], f->other_thread[2]);

@@ -76,7 +76,9 @@ static struct access of_slot(struct check *check, const char *base, uint32_t byt
         if (check->group.slots[i] == base && check->group.slot_bytes[i]) {
             check->slot = base;
             check->slot_bytes = check->group.slot_bytes[i];
-            return (struct access){base, check->group.slot_bytes[i], NULL, "threadgroup memory", bytes};
+            const char *name = check->launch.slot_names[i];
+            return (struct access){base, check->group.slot_bytes[i], NULL,
+                                   name && *name ? name : "threadgroup memory", bytes};
         }
     return (struct access){base, 0, NULL, "threadgroup memory", bytes};
 }

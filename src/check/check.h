@@ -5,6 +5,7 @@
 #define SMELT_CHECK_CHECK_H
 
 #include "abi/check.h"
+#include "abi/cpu_context.h"
 #include "base/error.h"
 #include "check/finding.h"
 
@@ -31,6 +32,7 @@ struct check_launch {
     uint32_t groups[3];                     /* of the grid */
     const struct check_argument *arguments; /* copied */
     int argument_count;
+    const char *slot_names[CPU_MAX_THREADGROUP_SLOTS]; /* of [[threadgroup(i)]] arguments; NULL, "": none */
     uint32_t also;         /* enum check_also: what the code looks for on request, and the checker is to */
     const char *constants; /* the code's own data */
     size_t constant_bytes;

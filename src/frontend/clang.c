@@ -255,7 +255,7 @@ static const char *const dialect_flags[] = {
     "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-fno-strict-float-cast-overflow",
     "-ffp-contract=on", "-O3", "-disable-llvm-passes", "-debug-info-kind=line-tables-only",
     "-dwarf-version=4", "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20",
-    "-ftemplate-backtrace-limit=0",
+    "-ftemplate-backtrace-limit=0", "-fno-elide-type",
     /* Errors of clang 19 that Metal's compiler, an older clang for C++14, does not report: NS_ENUM in headers
      * that are shared with Objective-C, `a.template f(x)`, (Enum)7 in a constant expression, `register`. */
     "-Wno-elaborated-enum-base", "-Wno-missing-template-arg-list-after-template-kw",

@@ -222,3 +222,12 @@ kernel void a_simdgroup_of_two_in_a_loop(device const float *a [[buffer(0)]], de
   }
   simdgroup_store(sum, o + 64 * simdgroup, 8);
 }
+
+// run: -b 0=arange:uint8:64 -b 1:out:uint8:64 --threadgroup-memory 0=160 --grid 64 --threadgroup 64
+kernel void threadgroup_argument_with_a_stride(device const uchar *a [[buffer(0)]], device uchar *o [[buffer(1)]],
+                                               threadgroup uchar *tile [[threadgroup(0)]],
+                                               uint t [[thread_position_in_threadgroup]]) {
+  tile[t * 3] = a[t]; // SM001 tile[162]
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = tile[t * 3]; // SM001 tile[162]
+}

@@ -4,6 +4,10 @@
 #include "device/cpu/schedule.h"
 #include "device/cpu/tile.h"
 
+static const char *name_of(const struct launch *launch, int parameter) {
+    return launch->parameter_name ? launch->parameter_name(launch, parameter) : "";
+}
+
 static struct check_argument argument_of(const struct launch *launch, const struct binding *binding,
                                          int parameter) {
     const struct launch_buffer *buffer = &launch->buffers[binding->index];
@@ -15,7 +19,7 @@ static struct check_argument argument_of(const struct launch *launch, const stru
         .element = binding->size > 0 ? (uint32_t)binding->size : 1,
         .index = binding->index,
         .undefined = buffer->undefined,
-        .name = launch->parameter_name ? launch->parameter_name(launch, parameter) : "",
+        .name = name_of(launch, parameter),
     };
 }
 
@@ -43,6 +47,10 @@ smelt_status checked_begin(struct cpu_launch *launch) {
                                    .constant_bytes = code->object.mapped,
                                    .accept = request->accept ? accept : NULL,
                                    .accept_context = request};
+    for (int i = 0; i < image->binding_count; i++) {
+        const struct binding *binding = &image->bindings[i];
+        if (binding->kind == BINDING_THREADGROUP) checked.slot_names[binding->index] = name_of(request, i);
+    }
     for (int d = 0; d < 3; d++) checked.groups[d] = request->groups[d];
     smelt_status status = check_open(&checked, &launch->check);
     launch->schedule = schedule_seed();
