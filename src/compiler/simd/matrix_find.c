@@ -7,7 +7,7 @@
  *
  * Requires: the analysis, the layout of blocks. Establishes: value.matrix. */
 #include "compiler/simd/matrix.h"
-#include "compiler/simd/neighbours.h"
+#include "compiler/simd/spots.h"
 
 #include <string.h>
 
@@ -161,7 +161,7 @@ static bool find_memory(struct simd *s, struct matrix *matrix) {
     int shape = shape_of(s, address);
     bool ordered = is_before(s, first, second);
     if (!is_plain_access(first) || !is_plain_access(second) || shape < 0 || private_is(s, address) ||
-        (size != 2 && size != 4) || !neighbours_distance(s, address, address_of(second), &step) ||
+        (size != 2 && size != 4) || !spot_distance(s, address, address_of(second), &step) ||
         !can_move_together(ordered ? first : second, ordered ? second : first))
         return false;
     matrix->offsets = shape_offsets(s, shape);

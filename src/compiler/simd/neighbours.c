@@ -12,149 +12,12 @@
 #include "compiler/bounds/bounds.h"
 #include "compiler/simd/lanes.h"
 #include "compiler/simd/matrix.h"
+#include "compiler/simd/spots.h"
+#include "compiler/simd/tiles.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Addresses: base + (sum of terms) × scale + bytes. */
-
-#define MOST_TERMS 4
-#define MOST_DEPTH 4
-
-/* A summand of an index. */
-struct term {
-    LLVMValueRef value;
-    LLVMOpcode widened; /* how it is extended to 64 bits: LLVMZExt, LLVMSExt, or 0: it has 64 bits */
-};
-
-struct spot {
-    LLVMValueRef base;
-    struct term terms[MOST_TERMS]; /* sorted by the address of `value`: equal sums have equal lists */
-    int count;
-    int64_t scale, bytes;
-};
-
-struct sum {
-    struct term terms[MOST_TERMS];
-    int count;
-    int64_t constant;
-    bool full; /* it has more than MOST_TERMS terms */
-};
-
-static void add_term(struct sum *sum, LLVMValueRef value, LLVMOpcode widened) {
-    int at = sum->count;
-    sum->full |= at == MOST_TERMS;
-    if (sum->full) return;
-    for (; at > 0 && (uintptr_t)sum->terms[at - 1].value > (uintptr_t)value; at--)
-        sum->terms[at] = sum->terms[at - 1];
-    sum->terms[at] = (struct term){value, widened};
-    sum->count++;
-}
-
-static bool is_sum(LLVMValueRef value) {
-    if (!LLVMIsABinaryOperator(value)) return false;
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    return opcode == LLVMAdd || (opcode == LLVMOr && LLVMGetIsDisjoint(value));
-}
-
-/* Whether the widened sum is the sum of its widened operands. */
-static bool is_exact(LLVMValueRef sum, LLVMOpcode widened) {
-    if (!widened || LLVMGetInstructionOpcode(sum) == LLVMOr) return true;
-    return widened == LLVMSExt ? LLVMGetNSW(sum) : LLVMGetNUW(sum);
-}
-
-/* near: takes apart sums that may wrap around, too. */
-static void add_terms(struct sum *sum, LLVMValueRef value, LLVMOpcode widened, bool near, int depth) {
-    if (depth == MOST_DEPTH || !is_sum(value) || (!near && !is_exact(value, widened))) {
-        add_term(sum, value, widened);
-        return;
-    }
-    LLVMValueRef right = LLVMGetOperand(value, 1);
-    add_terms(sum, LLVMGetOperand(value, 0), widened, near, depth + 1);
-    if (!LLVMIsAConstantInt(right))
-        add_terms(sum, right, widened, near, depth + 1);
-    else if (widened == LLVMZExt && is_exact(value, widened))
-        sum->constant += (int64_t)LLVMConstIntGetZExtValue(right);
-    else
-        sum->constant += LLVMConstIntGetSExtValue(right);
-}
-
-static LLVMOpcode extension_of(LLVMValueRef value) {
-    return LLVMIsAZExtInst(value) ? LLVMZExt : LLVMIsASExtInst(value) ? LLVMSExt : 0;
-}
-
-/* An index as a sum; false: of too many terms, or with a large constant. In a small launch (struct
- * code_shape), no array has 2^31 bytes. Two 32-bit indexes that are used with one base, and are a small
- * constant apart modulo 2^32, are therefore exactly that far apart. */
-static bool sum_of_index(struct simd *s, LLVMValueRef index, struct sum *sum) {
-    struct sum wide = {.count = 0};
-    add_terms(&wide, index, 0, false, 0);
-    *sum = (struct sum){.constant = wide.constant, .full = wide.full};
-    for (int i = 0; i < wide.count; i++) {
-        LLVMValueRef value = wide.terms[i].value;
-        LLVMOpcode widened = extension_of(value);
-        if (widened) value = LLVMGetOperand(value, 0);
-        bool near =
-            widened && wide.count == 1 && s->code->small && LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 32;
-        add_terms(sum, value, widened, near, 0);
-    }
-    return !sum->full && sum->constant >= -SMALL_REACH && sum->constant <= SMALL_REACH;
-}
-
-/* One step of an address: its constants, and at most one index that is not constant. */
-static bool add_step(struct simd *s, LLVMValueRef gep, struct spot *place) {
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
-    struct spot sum = *place;
-    for (int o = 1; o < LLVMGetNumOperands(gep); o++) {
-        LLVMValueRef index = LLVMGetOperand(gep, (unsigned)o);
-        if (o > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
-            unsigned member = (unsigned)LLVMConstIntGetZExtValue(index);
-            sum.bytes += (int64_t)LLVMOffsetOfElement(s->unit->layout, type, member);
-            type = LLVMStructGetTypeAtIndex(type, member);
-            continue;
-        }
-        if (o > 1) type = LLVMGetElementType(type);
-        int64_t size = (int64_t)LLVMABISizeOfType(s->unit->layout, type);
-        struct sum own;
-        if (LLVMIsAConstantInt(index)) {
-            sum.bytes += LLVMConstIntGetSExtValue(index) * size;
-            continue;
-        }
-        if (sum.count) return false;
-        if (!sum_of_index(s, index, &own)) {
-            own = (struct sum){.count = 0};
-            add_term(&own, index, 0);
-        }
-        memcpy(sum.terms, own.terms, sizeof own.terms);
-        sum.count = own.count;
-        sum.scale = size;
-        sum.bytes += own.constant * size;
-    }
-    sum.base = LLVMGetOperand(gep, 0);
-    *place = sum;
-    return true;
-}
-
-static struct spot spot_of(struct simd *s, LLVMValueRef address) {
-    struct spot place = {.base = address};
-    while (LLVMIsAGetElementPtrInst(place.base) && add_step(s, place.base, &place)) continue;
-    return place;
-}
-
-static bool same_spot(const struct spot *a, const struct spot *b) {
-    if (a->base != b->base || a->count != b->count || (a->count && a->scale != b->scale)) return false;
-    for (int i = 0; i < a->count; i++)
-        if (a->terms[i].value != b->terms[i].value || a->terms[i].widened != b->terms[i].widened)
-            return false;
-    return true;
-}
-
-bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes) {
-    struct spot a = spot_of(s, from), b = spot_of(s, to);
-    *bytes = b.bytes - a.bytes;
-    return same_spot(&a, &b);
-}
 
 /* ---- Accesses. */
 
@@ -219,9 +82,9 @@ static bool has_member(const struct neighbours *group, LLVMValueRef i) {
 static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
     if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
     if (!is_load(access)) return true;
-    struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS)),
-                own = spot_of(s, address_of(access));
-    return !same_spot(&tested, &own);
+    struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS), 1),
+                own = spot_of(s, address_of(access), 1);
+    return !spot_is_same(&tested, &own);
 }
 
 /* Whether the access, which is done at `order`, touches no member of the group that passes it. Loads move up,
@@ -233,7 +96,7 @@ static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueR
     if (!may_touch(s, access, space_of(lowest))) return true;
     struct base own = base_of(s->unit, address_of(lowest)), other = base_of(s->unit, address_of(access));
     if (base_are_distinct(s->unit, &own, &other)) return true;
-    if (!neighbours_distance(s, address_of(lowest), address_of(access), &distance)) return false;
+    if (!spot_distance(s, address_of(lowest), address_of(access), &distance)) return false;
     for (int n = 0; n < group->count; n++) {
         bool passes = (value_of(s, group->accesses[n])->order > order) == loads;
         if (passes && distance < (n + 1) * size && n * size < distance + size_of(s, access)) return false;
@@ -372,7 +235,7 @@ static void find_groups(struct simd *s, struct access *accesses, int count, bool
         for (int m = n; m < count && is_load(a) == loads; m++) {
             LLVMValueRef b = accesses[m].instruction;
             if (accesses[m].used || is_load(b) != loads || type_of(a) != type_of(b) ||
-                space_of(a) != space_of(b) || !same_spot(&accesses[n].place, &accesses[m].place))
+                space_of(a) != space_of(b) || !spot_is_same(&accesses[n].place, &accesses[m].place))
                 continue;
             accesses[m].used = true;
             same[found++] = &accesses[m];
@@ -389,7 +252,7 @@ static void find_in_block(struct simd *s, LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(i, block) {
         if (count == MOST_ACCESSES) return;
         if (is_candidate(s, i))
-            accesses[count++] = (struct access){.instruction = i, .place = spot_of(s, address_of(i))};
+            accesses[count++] = (struct access){.instruction = i, .place = spot_of(s, address_of(i), 1)};
     }
     find_groups(s, accesses, count, true, same);
     find_groups(s, accesses, count, false, same);
@@ -400,7 +263,9 @@ void neighbours_find(struct simd *s) {
     if ((s->chunk_lanes == 1 && !simd_goes_together(s)) || s->unit->form != FORM_BEST) return;
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(i, block) value_of(s, i)->order = order++;
-    FOR_EACH_BLOCK(block, s->entry) find_in_block(s, block);
+    FOR_EACH_BLOCK(block, s->entry) {
+        if (s->chunk_lanes > 1 || !tile_suits(s, block)) find_in_block(s, block);
+    }
 }
 
 /* ---- Emission. */

@@ -19,8 +19,6 @@ struct neighbours {
 
 /* neighbours.c — finds them, before anything is written. */
 void neighbours_find(struct simd *s);
-/* The constant between two addresses; false: there is none to be seen. */
-bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes);
 /* Returns false for other accesses. */
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
 

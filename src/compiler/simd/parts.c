@@ -8,14 +8,11 @@
  *
  * Requires: the analysis. */
 #include "compiler/simd/matrix.h"
+#include "compiler/simd/tiles.h"
 
 #include <string.h>
 
 #define THREADGROUP_SPACE 3
-
-int simd_registers(const struct simd *s) {
-    return s->vector_bits == 512 ? 32 : 16;
-}
 
 static bool is_access_alone(struct simd *s, LLVMValueRef i) {
     bool load = LLVMIsALoadInst(i) != NULL;
@@ -100,6 +97,7 @@ int simd_part_chunks(struct simd *s, int place, int *before) {
     int registers = simd_registers(s), own = carried_registers(s, s->blocks[place].original);
     int chunks = s->chunk_count;
     if (!own || own > registers || own * chunks <= registers - 4 || !can_be_in_parts(s, place)) return chunks;
+    if (s->chunk_lanes == 1 && tile_suits(s, s->blocks[place].original)) return chunks;
     while (chunks > 1 && (own * chunks > registers - 4 || s->chunk_count % chunks)) chunks--;
     *before = block_before(s, place);
     return chunks;

@@ -147,6 +147,8 @@ struct simd {
 /* ---- Types and constants (values.c). */
 /* Whether threads side by side, of one lane per chunk, go on together from instruction to instruction. */
 bool simd_goes_together(const struct simd *s);
+/* Vector registers of the target. */
+int simd_registers(const struct simd *s);
 LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element);
 LLVMTypeRef simd_i1(struct simd *s);
 LLVMTypeRef mask_type(struct simd *s);                         /* of one chunk */
@@ -274,8 +276,6 @@ void copy_drop_promises(LLVMValueRef copy);
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
 /* parts.c — threads side by side whose tiles are written one after another. */
 #define LANES_IN_PARTS 8
-/* … vector registers of the target. */
-int simd_registers(const struct simd *s);
 /* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block
  * that leads to it, if these are not all. */
 int simd_part_chunks(struct simd *s, int place, int *before);

@@ -5,6 +5,7 @@
  * unit->refused. */
 #include "compiler/budget.h"
 #include "compiler/simd/simd.h"
+#include "compiler/simd/tiles.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -79,7 +80,8 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
     return false;
 }
 
-#define TILE_VALUES 24 /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
+#define MOST_SUMS_OF_16 32 /* … per thread: twice as many vectors take twice as long to compile */
+#define TILE_VALUES 24     /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
 
 /* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
  * vectors across lanes. */
@@ -212,12 +214,37 @@ static bool has_tile_in_parts(struct simd *s) {
     return false;
 }
 
+/* Threads side by side whose tiles become vectors (tiles.h): as many as fill a vector; 0: there are no tiles
+ * whose rows have several elements in each thread. */
+static int lanes_of_tiles(struct simd *s) {
+    if (s->vector_bits == 128 || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
+    FOR_EACH_BLOCK(block, s->entry) {
+        struct tile tile;
+        if (tile_find(s, block, GANG_MAX_LANES, &tile))
+            return s->vector_bits == 512 && carried_by(block, true) <= MOST_SUMS_OF_16 ? 16 : 8;
+    }
+    return 0;
+}
+
+static bool has_tile(struct simd *s) {
+    for (int place = 0; place < s->paths.block_count; place++)
+        if (tile_suits(s, s->blocks[place].original)) return true;
+    return false;
+}
+
 /* In the thread: a few threads side by side, each lane's values as scalars, which LLVM joins to vectors along
  * the thread's own rows. For threads that keep so many values that 32 lanes of them would not fit the
  * registers; only if no lane ever waits for another. */
 static smelt_status try_in_thread(struct simd *s, bool *done) {
-    int lanes = lanes_in_thread(s);
+    int lanes = lanes_of_tiles(s);
     *done = false;
+    if (lanes) {
+        set_lanes(s, lanes, 1);
+        TRY(analyse(s));
+        *done = !s->refused && all_lanes_run_all(s) && has_tile(s);
+        if (*done || s->refused) return SMELT_OK;
+    }
+    lanes = lanes_in_thread(s);
     if (!lanes) return SMELT_OK;
     if (s->vector_bits == 256 && lanes < LANES_IN_PARTS) {
         set_lanes(s, LANES_IN_PARTS, 1);
@@ -411,7 +438,10 @@ static smelt_status vectorise(struct simd *s) {
     TRY(unit_verify(unit));
     TRY(run_passes(unit, CLEAN_UP));
     if (s->code->tested) simd_keep_tests_apart(s);
-    if (s->chunk_lanes == 1) TRY(cpu_run_passes(unit, JOIN_NEIGHBOURS));
+    if (s->chunk_lanes == 1) {
+        TRY(tiles_write(s));
+        TRY(cpu_run_passes(unit, JOIN_NEIGHBOURS));
+    }
     TRY(check_gang(s, BUDGET_GANG));
     measure_stack(s);
     if (unit->request->output == COMPILE_WHY) report_why(s);
