@@ -1,7 +1,7 @@
 // Tiles of sums whose factors are in threadgroup memory: 4 × 4 and 8 × 8 per thread, elements of rows in other orders, products that
 // are rounded before they are added, halves, several products per round, two loops, a counter used after the loop, no round at all.
 // for function: plain squares vectors halves several rests none
-// run: {function} -b 0=arange:int32:64x24 -b 1=arange:int32:24x64 -b 2:out:float32:64x64 --bytes 3=uint32:24 --grid 16,16 --threadgroup 16,16
+// run: {function} -b 0=arange:int32:64x24 -b 1=arange:int32:24x64 -b 2:out:float32:64x64 --bytes 3=uint32:24 --grid 16,16 --threadgroup 16,16 --timeout 0
 // let rounds = {'rests': [k % 9 for k in range(18)] + list(range(9, 18)), 'none': []}.get(function, range(24))
 // let more = {'plain': 24, 'rests': 7, 'none': 7}.get(function, 0)
 // expect buffer 2: f(i) for i in 4096: sum((i // 64 * 24 + k) % 31 * ((k * 64 + i % 64) % 29) for k in rounds) + more

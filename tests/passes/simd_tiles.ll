@@ -1,9 +1,13 @@
-; A thread adds to 2 × 4 sums, whose factors are in threadgroup memory. With 256 bits, eight threads side by side have vectors of the
-; sums of two threads, which are carried around the outer loop, too; with 512 bits, sixteen threads have vectors of four threads.
+; A thread adds to 2 × 4 sums, whose factors are in threadgroup memory: 32 threads side by side have vectors of the sums of two threads
+; (256 bits) or four (512 bits). With 256 bits, the 32 vectors are in registers in four parts, each with a loop, and are carried around
+; the outer loop as vectors.
 ; run: simd simd-gang cpu=x86-64-v3 threads=32
 ; expect: phi <8 x float> [ zeroinitializer,
-; expect: call void @smelt_runtime_gang_barrier
 ; expect: phi <8 x float>
+; expect: load <8 x float>, ptr addrspace(3)
+; expect: call <8 x float> @llvm.fma.v8f32
+; expect: label %part
+; expect: phi i64 [ 0, %part
 ; expect: load <8 x float>, ptr addrspace(3)
 ; expect: call <8 x float> @llvm.fma.v8f32
 ; absent: call float @llvm.fma

@@ -11,6 +11,7 @@
 #include "compiler/cpu/inside.h"
 #include "compiler/simd/matrix.h"
 #include "compiler/simd/neighbours.h"
+#include "compiler/simd/tiles.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -185,7 +186,7 @@ static void leave_uniformly(struct simd *s, int place, LLVMBasicBlockRef success
     int to = simd_place(s, successor), item = target_item(s, s->paths.blocks[place].loop, to);
     take_edge(s, place, to, block->mask, false);
     if (item == BACK) {
-        poll(s);
+        if (to != place || s->chunk_lanes > 1 || !tile_suits(s, s->blocks[place].original)) poll(s);
         LLVMBuildBr(s->unit->builder, s->blocks[to].head);
     } else {
         go_on(s, block->item, &item, 1);

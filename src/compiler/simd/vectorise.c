@@ -80,8 +80,7 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
     return false;
 }
 
-#define MOST_SUMS_OF_16 32 /* … per thread: twice as many vectors take twice as long to compile */
-#define TILE_VALUES 24     /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
+#define TILE_VALUES 24 /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
 
 /* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
  * vectors across lanes. */
@@ -214,14 +213,38 @@ static bool has_tile_in_parts(struct simd *s) {
     return false;
 }
 
-/* Threads side by side whose tiles become vectors (tiles.h): as many as fill a vector; 0: there are no tiles
- * whose rows have several elements in each thread. */
+/* Most lanes of a gang whose lanes all have threads: as the shape says or, for a known size, the largest
+ * power of two up to GANG_MAX_LANES that divides it. */
+static int most_lanes(const struct code_shape *code) {
+    uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
+    int lanes = GANG_MAX_LANES;
+    if (!threads) return (int)code->multiple;
+    while (threads % (uint64_t)lanes) lanes /= 2;
+    return lanes;
+}
+
+/* Products of a gang's tile: code generation takes a time that grows with their number. */
+#define MOST_PRODUCTS 256
+
+static int count_products(LLVMBasicBlockRef block) {
+    int count = 0;
+    FOR_EACH_INSTRUCTION(i, block)
+    count += LLVMGetInstructionOpcode(i) == LLVMFMul || LLVMGetInstructionOpcode(i) == LLVMCall;
+    return count;
+}
+
+/* Threads side by side whose tiles become vectors (tiles.h): at least eight, which fill a vector. More share
+ * the loads of a row, and there are fewer gangs that wait at barriers. 0: there are no tiles whose rows have
+ * several elements in each thread. */
 static int lanes_of_tiles(struct simd *s) {
     if (s->vector_bits == 128 || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
     FOR_EACH_BLOCK(block, s->entry) {
         struct tile tile;
-        if (tile_find(s, block, GANG_MAX_LANES, &tile))
-            return s->vector_bits == 512 && carried_by(block, true) <= MOST_SUMS_OF_16 ? 16 : 8;
+        if (!tile_find(s, block, GANG_MAX_LANES, &tile)) continue;
+        int lanes = SIMDGROUP_LANES, products = count_products(block);
+        while (lanes > LANES_IN_PARTS && (lanes > most_lanes(s->code) || lanes * products > MOST_PRODUCTS))
+            lanes /= 2;
+        return lanes;
     }
     return 0;
 }
@@ -261,16 +284,6 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
 /* Without barriers, one simdgroup suffices. If all lanes run everything, several simdgroups share what is
  * computed once per gang. */
 #define MAX_SHARED_INSTRUCTIONS 600
-
-/* Most lanes of a gang whose lanes all have threads: as the shape says or, for a known size, the largest
- * power of two up to GANG_MAX_LANES that divides it. */
-static int most_lanes(const struct code_shape *code) {
-    uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
-    int lanes = GANG_MAX_LANES;
-    if (!threads) return (int)code->multiple;
-    while (threads % (uint64_t)lanes) lanes /= 2;
-    return lanes;
-}
 
 /* If a loop carries so many values or more, gangs that are inside the kernel's guards get code of their own
  * (speculation.c). In short kernels, one value suffices if loops in that code need no masks of their own. */
