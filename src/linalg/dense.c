@@ -119,6 +119,9 @@ smelt_status dense_begin(const char *name, smelt_array *a, const smelt_linalg_de
     d->columns = a->shape.size[a->shape.ndim - 1];
     d->batch = 1;
     for (int i = 0; i < a->shape.ndim - 2; i++) d->batch *= a->shape.size[i];
+    if (d->batch >= MOST_MATRICES)
+        return fail(SMELT_ERROR_LIMIT, "%s: a has shape %s, expected fewer than %d matrices", name,
+                    shape_print(&a->shape).text, MOST_MATRICES);
     if (d->desc.report) d->desc.report->matrices = d->batch;
     TRY(dense_place(d, a, &d->a));
     if (d->dtype == SMELT_FLOAT64 || !d->a->size) return SMELT_OK;

@@ -78,6 +78,9 @@ def test_failures_are_reported():
         linalg.cholesky(a, on_failure="never")
     with pytest.raises(ValueError, match="expected square matrices"):
         linalg.cholesky(a[:3])
+    for f in (linalg.cholesky, linalg.lu_factor, linalg.qr):
+        with pytest.raises(ValueError, match="a has shape 65536x4096x1x1, expected fewer than 268435456 matrices"):
+            f(smelt.broadcast_to(smelt.array([[1.0]]), (65536, 4096, 1, 1)))
     with pytest.raises(smelt.HealthError, match="differ"):
         linalg.cholesky(np.tril(np.ones((3, 3), np.float32)) + 3 * np.eye(3, dtype=np.float32), check_symmetric=True)
 
