@@ -3,18 +3,24 @@
 #include "compiler/engine.h"
 #include "compiler/pass.h"
 
-static const struct pass of_scalar[] = {
-    PASS("bounds", pass_bounds), PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
+static const struct pass of_scalar[] = {PASS("group-accesses", pass_group_accesses),
+                                        PASS("group-updates", pass_group_updates),
+                                        PASS("bounds", pass_bounds),
+                                        PASS("lower", pass_lower_scalar),
+                                        PASS("cut", pass_cut),
+                                        {0}};
 
 static const struct pass of_checked[] = {PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
 
-static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
+static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses),
+                                      PASS("written-first", pass_written_first),
                                       PASS("simd-unit-strides", pass_simd_unit_strides),
                                       PASS("simd-columns", pass_simd_columns),
                                       PASS("simd-merged", pass_simd_merged),
                                       PASS("simd-prepare", pass_simd_prepare),
                                       PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),
+                                      PASS("group-updates", pass_group_updates),
                                       PASS("simd-fused", pass_simd_fused),
                                       PASS("simd-halves", pass_simd_halves),
                                       PASS("simd-settle", pass_simd_settle),

@@ -243,6 +243,9 @@ smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */
 smelt_status pass_simd_halves(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
+/* compiler/cpu/group_atomics.c — atomic operations on threadgroup memory are plain ones. */
+smelt_status pass_group_accesses(struct unit *unit);
+smelt_status pass_group_updates(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's
  * runtime. */
 smelt_status pass_lower_scalar(struct unit *unit);

@@ -274,6 +274,10 @@ void copy_drop_promises(LLVMValueRef copy);
 /* … poison-generating and fast-math flags of a scalar instruction, for its vector form: poison is per lane.
  */
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
+/* whole_group.c — before the analysis: the vector instructions of a gang that is the whole group, and the
+ * vectors of sums that its loops carry. */
+smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes, int *instructions,
+                                      int *carried);
 /* parts.c — threads side by side whose tiles are written one after another. */
 #define LANES_IN_PARTS 8
 /* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block

@@ -51,23 +51,42 @@ static bool fits_registers(const struct simd *s, int lanes, int carried) {
  */
 #define MAX_GANG_INSTRUCTIONS 2400
 
+/* A whole group, if its code is small and has registers, though counted as many simdgroups it is not. */
+static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has) {
+    int instructions, carried;
+    *has = false;
+    if (threads > GANG_MAX_LANES) return SMELT_OK;
+    TRY(simd_measure_whole_group(s, (int)threads, s->chunk_lanes, &instructions, &carried));
+    *has = instructions <= MAX_GANG_INSTRUCTIONS && carried <= simd_registers(s) - 4;
+    return SMELT_OK;
+}
+
 /* One simdgroup. With barriers and a known group size: as many simdgroups as divide the group, keep the code
  * small and have registers. */
-static int choose_lanes(struct simd *s) {
+static smelt_status choose_lanes(struct simd *s, int *chosen) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
+    *chosen = SIMDGROUP_LANES;
     if (s->unit->form != FORM_BEST || code->masked || !threads || threads % SIMDGROUP_LANES ||
         !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
-        return SIMDGROUP_LANES;
+        return SMELT_OK;
+    bool whole;
+    TRY(has_whole_group(s, threads, &whole));
+    if (whole) {
+        *chosen = (int)threads;
+        return SMELT_OK;
+    }
     int instructions = count_instructions(s), carried = carried_values(s->entry, false);
     for (int simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--) {
         int lanes = simdgroups * SIMDGROUP_LANES;
         if (threads % (uint64_t)lanes == 0 &&
             instructions * (lanes / s->chunk_lanes) <= MAX_GANG_INSTRUCTIONS &&
-            fits_registers(s, lanes, carried))
-            return lanes;
+            fits_registers(s, lanes, carried)) {
+            *chosen = lanes;
+            break;
+        }
     }
-    return SIMDGROUP_LANES;
+    return SMELT_OK;
 }
 
 static bool has_simdgroup_operations(LLVMValueRef entry) {
@@ -336,7 +355,9 @@ static smelt_status configure(struct simd *s) {
     TRY(try_many(s, &done));
     if (done || s->refused) return SMELT_OK;
     s->chunk_lanes = s->vector_bits / 32;
-    set_lanes(s, choose_lanes(s), s->vector_bits / 32);
+    int lanes;
+    TRY(choose_lanes(s, &lanes));
+    set_lanes(s, lanes, s->chunk_lanes);
     TRY(analyse(s));
     if (s->refused || carried_values(s->entry, false) >= GUARDED_VALUES || !speculation_has_guard(s))
         return SMELT_OK;

@@ -1,0 +1,109 @@
+/* Atomic operations on threadgroup memory are plain on a CPU: one thread of the system runs a whole group, so
+ * nothing else can come between the reading and the writing.
+ *
+ * Two passes, since the SIMD engine runs updates lane by lane and must still see them as such:
+ * pass_group_accesses, before the engine's own passes: loads and stores; pass_group_updates, on the code of
+ * the group: atomicrmw and cmpxchg.
+ *
+ * Requires: threadgroup memory has its own address space. Maintains: what the code does. */
+#include "compiler/pass.h"
+
+#define THREADGROUP_SPACE 3
+
+static bool is_of_group(LLVMValueRef address) {
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == THREADGROUP_SPACE;
+}
+
+smelt_status pass_group_accesses(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        bool load = LLVMIsALoadInst(i) != NULL;
+        if ((load || LLVMIsAStoreInst(i)) && is_of_group(LLVMGetOperand(i, load ? 0 : 1)) &&
+            LLVMGetOrdering(i) == LLVMAtomicOrderingMonotonic)
+            LLVMSetOrdering(i, LLVMAtomicOrderingNotAtomic);
+    }
+    return SMELT_OK;
+}
+
+static LLVMValueRef build_choice(LLVMBuilderRef b, LLVMIntPredicate predicate, LLVMValueRef x,
+                                 LLVMValueRef y) {
+    return LLVMBuildSelect(b, LLVMBuildICmp(b, predicate, x, y, ""), x, y, "");
+}
+
+/* What an update writes, or NULL: an operation that Metal does not have. */
+static LLVMValueRef build_updated(LLVMBuilderRef b, LLVMAtomicRMWBinOp operation, LLVMValueRef old,
+                                  LLVMValueRef value) {
+    switch (operation) {
+    case LLVMAtomicRMWBinOpXchg:
+        return value;
+    case LLVMAtomicRMWBinOpAdd:
+        return LLVMBuildAdd(b, old, value, "");
+    case LLVMAtomicRMWBinOpSub:
+        return LLVMBuildSub(b, old, value, "");
+    case LLVMAtomicRMWBinOpAnd:
+        return LLVMBuildAnd(b, old, value, "");
+    case LLVMAtomicRMWBinOpOr:
+        return LLVMBuildOr(b, old, value, "");
+    case LLVMAtomicRMWBinOpXor:
+        return LLVMBuildXor(b, old, value, "");
+    case LLVMAtomicRMWBinOpMin:
+        return build_choice(b, LLVMIntSLE, old, value);
+    case LLVMAtomicRMWBinOpMax:
+        return build_choice(b, LLVMIntSGE, old, value);
+    case LLVMAtomicRMWBinOpUMin:
+        return build_choice(b, LLVMIntULE, old, value);
+    case LLVMAtomicRMWBinOpUMax:
+        return build_choice(b, LLVMIntUGE, old, value);
+    case LLVMAtomicRMWBinOpFAdd:
+        return LLVMBuildFAdd(b, old, value, "");
+    case LLVMAtomicRMWBinOpFSub:
+        return LLVMBuildFSub(b, old, value, "");
+    default:
+        return NULL;
+    }
+}
+
+static LLVMValueRef build_load(struct unit *unit, LLVMTypeRef type, LLVMValueRef update) {
+    LLVMValueRef load = LLVMBuildLoad2(unit->builder, type, LLVMGetOperand(update, 0), "");
+    LLVMSetAlignment(load, LLVMGetAlignment(update));
+    LLVMSetVolatile(load, LLVMGetVolatile(update));
+    return load;
+}
+
+static void build_store(struct unit *unit, LLVMValueRef value, LLVMValueRef update) {
+    LLVMValueRef store = LLVMBuildStore(unit->builder, value, LLVMGetOperand(update, 0));
+    LLVMSetAlignment(store, LLVMGetAlignment(update));
+    LLVMSetVolatile(store, LLVMGetVolatile(update));
+}
+
+static void make_plain(struct unit *unit, LLVMValueRef update) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMPositionBuilderBefore(b, update);
+    LLVMValueRef first = LLVMGetOperand(update, 1), result;
+    if (LLVMIsAAtomicRMWInst(update)) {
+        result = build_load(unit, LLVMTypeOf(first), update);
+        LLVMValueRef updated = build_updated(b, LLVMGetAtomicRMWBinOp(update), result, first);
+        if (!updated) {
+            LLVMInstructionEraseFromParent(result);
+            return;
+        }
+        build_store(unit, updated, update);
+    } else {
+        LLVMValueRef old = build_load(unit, LLVMTypeOf(first), update);
+        LLVMValueRef same = LLVMBuildICmp(b, LLVMIntEQ, old, first, "");
+        build_store(unit, LLVMBuildSelect(b, same, LLVMGetOperand(update, 2), old, ""), update);
+        result = LLVMBuildInsertValue(b, LLVMGetPoison(LLVMTypeOf(update)), old, 0, "");
+        result = LLVMBuildInsertValue(b, result, same, 1, "");
+    }
+    LLVMReplaceAllUsesWith(update, result);
+    LLVMInstructionEraseFromParent(update);
+}
+
+smelt_status pass_group_updates(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if ((LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i)) && is_of_group(LLVMGetOperand(i, 0)))
+            make_plain(unit, i);
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,198 @@
+/* Whether a whole threadgroup can be one gang. Its barriers then are no code, and its lanes' numbers are
+ * constants: of a reduction in steps, `if (l < 16) part[l] += part[l + 16];` needs two vectors, however many
+ * lanes the gang has.
+ *
+ * So the size of the code is estimated before the analysis, instruction by instruction: integers that follow
+ * from the lanes' numbers and constants need no code; what all lanes share, and sums of such numbers, are
+ * computed once; everything else once per vector whose lanes may be on. */
+#include "compiler/simd/simd.h"
+
+enum kind { KIND_SHARED, KIND_NUMBER, KIND_POSITION, KIND_VARYING };
+
+static bool has_kind(LLVMValueRef value) {
+    return LLVMIsAInstruction(value) != NULL;
+}
+
+/* Until the analysis begins, the shapes of values hold their kinds. */
+static enum kind kind_of(struct simd *s, LLVMValueRef value) {
+    int kind = has_kind(value) ? value_of(s, value)->shape : KIND_SHARED;
+    return kind == SHAPE_UNKNOWN ? KIND_SHARED : (enum kind)kind;
+}
+
+static bool is_integer(LLVMValueRef value) {
+    return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
+}
+
+/* Of all operands together. A number and something shared that is not a constant give a position. */
+static enum kind kind_of_operands(struct simd *s, LLVMValueRef i) {
+    enum kind most = KIND_SHARED;
+    bool shared = false;
+    for (int n = 0; n < LLVMGetNumOperands(i); n++) {
+        LLVMValueRef operand = LLVMGetOperand(i, (unsigned)n);
+        enum kind kind = kind_of(s, operand);
+        shared |= kind == KIND_SHARED && (has_kind(operand) || LLVMIsAArgument(operand));
+        if (kind > most) most = kind;
+    }
+    return most == KIND_NUMBER && shared ? KIND_POSITION : most;
+}
+
+static enum kind find_kind_of_call(struct simd *s, LLVMValueRef call) {
+    switch (intrinsic_of(call)) {
+    case INTRINSIC_POSITION_IN_THREADGROUP:
+    case INTRINSIC_THREAD_INDEX:
+    case INTRINSIC_LANE:
+    case INTRINSIC_SIMDGROUP:
+        return KIND_NUMBER;
+    case INTRINSIC_THREAD_POSITION:
+        return KIND_POSITION;
+    case INTRINSIC_NONE:
+        return kind_of_operands(s, call) == KIND_SHARED ? KIND_SHARED : KIND_VARYING;
+    default:
+        return intrinsic_traits(intrinsic_of(call))->kind == OF_SIMDGROUP ? KIND_VARYING : KIND_SHARED;
+    }
+}
+
+static enum kind find_kind(struct simd *s, LLVMValueRef i) {
+    enum kind kind = kind_of_operands(s, i);
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMCall:
+        return find_kind_of_call(s, i);
+    case LLVMGetElementPtr:
+        return kind == KIND_NUMBER ? KIND_POSITION : kind;
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+        return kind;
+    case LLVMAlloca:
+        return KIND_POSITION;
+    default:
+        return kind == KIND_SHARED || (kind == KIND_NUMBER && is_integer(i)) ? kind : KIND_VARYING;
+    }
+}
+
+static bool find_kinds(struct simd *s, const struct flow *flow) {
+    bool changed = false;
+    for (int b = 0; b < flow->block_count; b++) {
+        FOR_EACH_INSTRUCTION(i, flow->blocks[b].block) {
+            struct value *value = value_of(s, i);
+            enum kind kind = find_kind(s, i);
+            if (!value || kind_of(s, i) >= kind) continue;
+            value->shape = (int)kind;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* ---- Lanes that may be on in a block. */
+
+struct lanes {
+    int64_t first, end;
+};
+
+/* The thread's number in the group, through conversions. */
+static bool is_own_number(struct simd *s, LLVMValueRef value) {
+    while (LLVMIsAZExtInst(value) || LLVMIsASExtInst(value) || LLVMIsATruncInst(value))
+        value = LLVMGetOperand(value, 0);
+    uint64_t dimension;
+    enum intrinsic intrinsic = intrinsic_of(value);
+    return intrinsic == INTRINSIC_THREAD_INDEX ||
+           (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP &&
+            is_constant_integer(LLVMGetOperand(value, 0), &dimension) && dimension == 0 &&
+            s->code->size[1] == 1 && s->code->size[2] == 1);
+}
+
+/* The lanes for which a comparison with a constant gives `wanted`: those before or from a number on. */
+static void keep_lanes(struct simd *s, LLVMValueRef condition, bool wanted, struct lanes *lanes) {
+    uint64_t limit;
+    if (!LLVMIsAICmpInst(condition) || !is_own_number(s, LLVMGetOperand(condition, 0)) ||
+        !is_constant_integer(LLVMGetOperand(condition, 1), &limit) || limit >= GANG_MAX_LANES)
+        return;
+    int64_t from = (int64_t)limit;
+    bool before;
+    switch (LLVMGetICmpPredicate(condition)) {
+    case LLVMIntULT:
+    case LLVMIntSLT:
+        before = wanted;
+        break;
+    case LLVMIntUGT:
+    case LLVMIntSGT:
+        from++;
+        before = !wanted;
+        break;
+    case LLVMIntEQ:
+        if (!wanted) return;
+        lanes->first = lanes->first > from ? lanes->first : from;
+        from++;
+        before = true;
+        break;
+    default:
+        return;
+    }
+    if (before && from < lanes->end) lanes->end = from;
+    if (!before && from > lanes->first) lanes->first = from;
+}
+
+static struct lanes lanes_of_block(struct simd *s, const struct flow *flow, int b,
+                                   const struct lanes *known) {
+    const struct flow_block *block = &flow->blocks[b];
+    struct lanes lanes = known[block->dominator];
+    if (block->predecessor_count != 1 || block->predecessors[0] != block->dominator) return lanes;
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[block->dominator].block);
+    if (LLVMIsABranchInst(end) && LLVMIsConditional(end))
+        keep_lanes(s, LLVMGetCondition(end), LLVMGetSuccessor(end, 0) == block->block, &lanes);
+    return lanes;
+}
+
+static int64_t vectors_of(const struct lanes *lanes, int chunk_lanes) {
+    if (lanes->end <= lanes->first) return 0;
+    return (lanes->end - 1) / chunk_lanes - lanes->first / chunk_lanes + 1;
+}
+
+/* ---- */
+
+static int64_t size_of_instruction(struct simd *s, LLVMValueRef i, int64_t vectors) {
+    enum kind kind = kind_of(s, i);
+    if (LLVMIsAGetElementPtrInst(i) || LLVMIsABranchInst(i) || kind == KIND_NUMBER) return 0;
+    bool store = LLVMIsAStoreInst(i) && kind_of(s, LLVMGetOperand(i, 1)) != KIND_SHARED;
+    if (kind != KIND_VARYING && !store) return 1;
+    return vectors * (intrinsic_traits(intrinsic_of(i))->kind == OF_SIMDGROUP ? 12 : 1);
+}
+
+/* Vectors of values other than integers that a loop carries. */
+static int carried_by_loops(const struct flow *flow, int chunks) {
+    int most = 0;
+    for (int l = 0; l < flow->loop_count; l++) {
+        int count = 0;
+        FOR_EACH_INSTRUCTION(phi, flow->blocks[flow->loops[l].header].block) {
+            if (!LLVMIsAPHINode(phi)) break;
+            count += !is_integer(phi);
+        }
+        if (count > most) most = count;
+    }
+    return most * chunks;
+}
+
+smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes, int *instructions,
+                                      int *carried) {
+    struct flow flow;
+    TRY(flow_find(s->unit, s->entry, &s->arena, &flow));
+    struct lanes *lanes = arena_alloc(&s->arena, (size_t)flow.block_count * sizeof *lanes);
+    if (!lanes) return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
+    for (int round = 0; round < 8 && find_kinds(s, &flow); round++) {
+    }
+    int64_t size = 0;
+    for (int b = 0; b < flow.block_count; b++) {
+        lanes[b] = b ? lanes_of_block(s, &flow, b, lanes) : (struct lanes){0, threads};
+        int64_t vectors = vectors_of(&lanes[b], chunk_lanes);
+        FOR_EACH_INSTRUCTION(i, flow.blocks[b].block) size += size_of_instruction(s, i, vectors);
+    }
+    size -= (int64_t)s->unit->test_instructions;
+    *instructions = size > INT32_MAX ? INT32_MAX : (int)size;
+    *carried = carried_by_loops(&flow, threads / chunk_lanes);
+    return SMELT_OK;
+}
