@@ -34,6 +34,7 @@ static void lay_out(const struct planted *planted, struct constants *constants) 
                                                    .slot = planted->slot,
                                                    .writes = i == 1,
                                                    .left = 1 - i};
+    if (planted->object == ACCESS_PRIVATE) constants->sites[1].element = 4;
     if (planted->object != ACCESS_VARIABLE) return;
     constants->sites[1].name = constants->name;
     constants->sites[1].element = 2;
@@ -59,7 +60,7 @@ static CUresult run_planted(const struct fake_launch *launch, void *context) {
                                .extent = planted->extent,
                                .group = 1,
                                .thread = 3};
-    if (planted->object == ACCESS_VARIABLE) return CUDA_SUCCESS;
+    if (planted->object == ACCESS_VARIABLE || planted->object == ACCESS_PRIVATE) return CUDA_SUCCESS;
     if (planted->found == CUDA_FOUND_MISALIGNED) {
         stop->start = 0;
         stop->extent = 4;
@@ -160,6 +161,16 @@ static void an_access_outside_a_variable_is_found(void **state) {
         "tile[32] on, but 'tile' has 32 elements (SM001)");
 }
 
+static void an_access_outside_a_private_array_is_found(void **state) {
+    (void)state;
+    struct planted planted = {
+        .found = CUDA_FOUND_OUTSIDE, .object = ACCESS_PRIVATE, .start = 0, .extent = 16, .address = 12};
+    expect_failure(
+        run(&planted, &(smelt_dispatch_desc){0}), SMELT_ERROR_CHECK,
+        "kernel 'axpy': axpy.metal:8: thread (3, 0, 0) of threadgroup (1, 0, 0) writes private array[4], but "
+        "'private array' has 4 elements (SM001)");
+}
+
 static void advice_and_recordings_are_refused(void **state) {
     (void)state;
     struct planted planted = {0};
@@ -184,6 +195,7 @@ int main(void) {
         cmocka_unit_test_teardown(an_access_outside_an_argument_is_found, check_fake),
         cmocka_unit_test_teardown(a_misaligned_access_is_found, check_fake),
         cmocka_unit_test_teardown(an_access_outside_a_variable_is_found, check_fake),
+        cmocka_unit_test_teardown(an_access_outside_a_private_array_is_found, check_fake),
         cmocka_unit_test_teardown(advice_and_recordings_are_refused, check_fake),
     };
     return cmocka_run_group_tests_name("checked launches on a GPU, on the fake driver", tests, open_fake,

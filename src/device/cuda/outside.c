@@ -119,7 +119,7 @@ static smelt_status describe(struct flight *flight, const struct cuda_stop *stop
     }
     int64_t offset = (int64_t)(stop->address + site.offset - missed.base);
     told->argument = findings_text(findings, "%s", missed.name);
-    told->has_index = missed.base != 0;
+    told->has_index = missed.base != 0 || site.object == ACCESS_PRIVATE; /* its addresses are offsets */
     /* Rounded down: an access in front of the array has a negative index. */
     if (told->has_index) told->index = offset / missed.element - (offset % missed.element < 0);
     if (misaligned) {
