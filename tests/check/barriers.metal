@@ -61,3 +61,14 @@ kernel void leaves_by_return(device const uint *n [[buffer(0)]], device uint *o 
   threadgroup_barrier(mem_flags::mem_threadgroup);
   o[t] = s[47 - t];
 }
+
+// run: -b 0=ones:int32:128 -b 1:out:int32:2 --grid 128 --threadgroup 64
+kernel void a_tree_in_device_memory(device int *a [[buffer(0)]], device int *o [[buffer(1)]],
+                                    uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]],
+                                    uint g [[threadgroup_position_in_grid]]) {
+  for (uint k = 32; k > 0; k >>= 1) {
+    if (t < k) a[i] += a[i + k];
+    threadgroup_barrier(mem_flags::mem_device_and_threadgroup);
+  }
+  if (t == 0) o[g] = a[i];
+}
