@@ -217,25 +217,35 @@ static bool add_vectors(struct simd *s, const struct sum *sums, int count, struc
 
 /* ---- Parts of a tile. */
 
-/* Cycles of a round, in quarters: two multiply-adds or loads a cycle, and four until a sum can be added to
- * again. Each loop costs some more. */
-static int cost(int vectors, int loads) {
-    int work = 2 * (vectors > loads ? vectors : loads);
-    return (work < 16 ? 16 : work) + 3;
+/* Cycles of a round, in quarters: two multiply-adds or loads a cycle, and a little more than four cycles
+ * until a sum can be added to again. Each loop costs some more. */
+static int cost(int rows, int columns) {
+    int vectors = rows * columns, loads = rows + columns, work = 2 * (vectors > loads ? vectors : loads);
+    return (work < 18 ? 18 : work) + 3;
 }
 
 static int parts_of(int count, int most) {
     return (count + most - 1) / most;
 }
 
+/* Of all parts with at most so many rows and columns. */
+static int cost_of_parts(const struct tile *tile, int rows, int columns) {
+    int sum = 0;
+    for (int row = 0; row < tile->rows; row += rows)
+        for (int column = 0; column < tile->columns; column += columns)
+            sum += cost(tile->rows - row < rows ? tile->rows - row : rows,
+                        tile->columns - column < columns ? tile->columns - column : columns);
+    return sum;
+}
+
 int tile_choose(const struct simd *s, const struct tile *tile, int *rows, int *columns) {
     int registers = simd_registers(s), best = 0;
     for (int c = 1; c <= tile->columns; c++)
         for (int r = 1; r <= tile->rows; r++) {
-            int across = parts_of(tile->columns, c), down = parts_of(tile->rows, r);
-            int own_rows = parts_of(tile->rows, down), own_columns = parts_of(tile->columns, across);
-            if (own_rows != r || own_columns != c || (r * c + c + 1 > registers && r * c > 1)) continue;
-            int own = across * down * cost(r * c, r + c);
+            bool even = parts_of(tile->rows, parts_of(tile->rows, r)) == r &&
+                        parts_of(tile->columns, parts_of(tile->columns, c)) == c;
+            if (!even || (r * c + c + 1 > registers && r * c > 1)) continue;
+            int own = cost_of_parts(tile, r, c);
             if (best && own >= best) continue;
             best = own;
             *rows = r;
