@@ -255,7 +255,7 @@ static void unused(struct check *check, const struct check_argument *argument) {
     if (!finding) return;
     finding->told.argument = findings_text(check->findings, "%s", argument->name);
     finding->told.message =
-        findings_text(check->findings, "the kernel does not use the argument '%s'", argument->name);
+        findings_text(check->findings, "no thread of this run uses the argument '%s'", argument->name);
 }
 
 /* An argument whose elements are written from the first one on, but not to the end. A grid with more threads
