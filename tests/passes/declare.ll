@@ -7,10 +7,13 @@
 ; expect: attributes #{lane:…} = { nomerge nounwind speculatable willreturn memory(none) }
 ; expect: attributes #{helper:…} = { alwaysinline
 ; absent: noinline
+; absent: comdat
+$helper = comdat any
+
 declare void @__smelt_threadgroup_barrier(i32, i32, ptr) convergent
 declare i32 @__smelt_lane() convergent memory(none)
 
-define void @helper() noinline optnone {
+define linkonce_odr void @helper() noinline optnone comdat {
   call void @__smelt_threadgroup_barrier(i32 2, i32 1, ptr null)
   ret void
 }

@@ -123,6 +123,9 @@ smelt_status pass_declare(struct unit *unit) {
             drop(f, "optnone");
             add(unit, f, "alwaysinline");
             LLVMSetLinkage(f, LLVMInternalLinkage);
+            /* always-inline keeps functions of a comdat to its end: into those that nothing calls any more it
+             * would inline what they call, and so on, all of a chain of calls for each of its functions. */
+            LLVMSetComdat(f, NULL);
         }
     }
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) clean_calls(f);

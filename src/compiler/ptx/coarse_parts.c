@@ -227,31 +227,22 @@ static void follow(struct coarsening *c, int from) {
     }
 }
 
-/* Every way from the last guard to an end leads through the block: no way there avoids it. */
-static bool is_passed(struct coarsening *c, int from, int block, bool *reached) {
-    memset(reached, 0, (size_t)c->flow.block_count * sizeof *reached);
-    reached[from] = from != block;
+/* Every way from the last guard to an end leads through a block that is marked `always`: no way there avoids
+ * it. Without loops, branches lead to later blocks only, so no earlier block may lead past it, or end. */
+static void mark_blocks(struct coarsening *c) {
+    int from = find_guards(c), farthest = from;
+    follow(c, from);
     for (int i = from; i < c->flow.block_count; i++) {
-        if (!reached[i]) continue;
+        if (!c->blocks[i].inside) continue;
+        c->blocks[i].always = farthest <= i;
         LLVMValueRef end = LLVMGetBasicBlockTerminator(c->flow.blocks[i].block);
         unsigned count = LLVMGetNumSuccessors(end);
-        if (!count) return false;
+        if (!count) farthest = c->flow.block_count;
         for (unsigned s = 0; s < count; s++) {
             int next = flow_index(&c->flow, LLVMGetSuccessor(end, s));
-            if (next != block) reached[next] = true;
+            if (next > farthest) farthest = next;
         }
     }
-    return true;
-}
-
-static smelt_status mark_blocks(struct coarsening *c) {
-    bool *reached = arena_alloc(&c->arena, (size_t)c->flow.block_count * sizeof *reached);
-    if (!reached) return unit_fail(c->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a flow graph");
-    int from = find_guards(c);
-    follow(c, from);
-    for (int i = from; i < c->flow.block_count; i++)
-        if (c->blocks[i].inside) c->blocks[i].always = is_passed(c, from, i, reached);
-    return SMELT_OK;
 }
 
 /* ---- The first part. */
@@ -289,7 +280,7 @@ smelt_status coarse_take_apart(struct coarsening *c) {
     TRY(number_items(c));
     c->because = find_obstacle(c);
     if (c->because) return SMELT_OK;
-    TRY(mark_blocks(c));
+    mark_blocks(c);
     mark_first(c);
     return SMELT_OK;
 }
