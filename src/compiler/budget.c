@@ -1,4 +1,5 @@
 #include "compiler/budget.h"
+#include "compiler/flow.h"
 
 static const struct {
     uint64_t limit;
@@ -12,6 +13,7 @@ static const struct {
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
     [BUDGET_GANG] = {42000, "instructions of vector code"},
     [BUDGET_WRITTEN] = {126000, "instructions of vector code as it is written"},
+    [BUDGET_SLOTS] = {25000000, "values between branches of vector code times branches"},
     [BUDGET_GPU] = {40000, "instructions of a thread"},
     [BUDGET_GPU_CERTAIN] = {40000, "instructions of a thread, not optimised"},
 };
@@ -68,6 +70,24 @@ smelt_status budget_check_thread(struct unit *unit) {
 bool budget_is_near(struct unit *unit) {
     uint64_t blocks, instructions = budget_count(unit->entry, &blocks);
     return instructions * registers_per_value(unit) > budgets[BUDGET_GANG].limit / 5;
+}
+
+static bool has_deep_loops(struct unit *unit) {
+    struct arena arena = {0};
+    struct flow flow;
+    int deepest = 0;
+    if (flow_find(unit, unit->entry, &arena, &flow) != SMELT_OK) flow.loop_count = 0;
+    for (int loop = 0; loop < flow.loop_count && deepest <= DEEP_LOOPS; loop++) {
+        int depth = 1;
+        for (int outer = flow.loops[loop].parent; outer >= 0; outer = flow.loops[outer].parent) depth++;
+        if (depth > deepest) deepest = depth;
+    }
+    arena_free(&arena);
+    return deepest > DEEP_LOOPS;
+}
+
+bool budget_is_long(struct unit *unit) {
+    return budget_count_all(unit->module) > LONG_THREAD || has_deep_loops(unit);
 }
 
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks) {

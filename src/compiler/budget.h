@@ -28,6 +28,7 @@ enum budget {
     BUDGET_BLOCKS,   /* blocks of a thread, times the same */
     BUDGET_GANG,     /* instructions of a gang */
     BUDGET_WRITTEN,  /* … as the vectoriser writes them, before LLVM removes up to half of them */
+    BUDGET_SLOTS,    /* masks and values that several blocks of a gang use, times its blocks */
     BUDGET_GPU,      /* instructions of a GPU's thread, whose loops the source asks to unroll */
     BUDGET_GPU_CERTAIN /* … with everything inlined, once its functions are optimised */
 };
@@ -37,9 +38,12 @@ enum budget {
 /* … of a checked run: the checker takes most of its time, so optimising the rest gains little. */
 #define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
 #define LONG_THREAD 20000 /* instructions of a thread before default<O3>, which longer ones do without */
-#define LONG_BLOCK 6000   /* instructions: cut.c cuts blocks of more … */
-#define CUT_BLOCK 1000    /* … into pieces of about so many */
-#define MANY_BLOCKS 600   /* of a GPU's thread: of more, code is generated without global value numbering */
+#define DEEP_LOOPS                                                                           \
+    10 /* in one another: LLVM's loop passes look at a loop again in each of those around it \
+        */
+#define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
+#define CUT_BLOCK 1000  /* … into pieces of about so many */
+#define MANY_BLOCKS 600 /* of a GPU's thread: of more, code is generated without global value numbering */
 
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
@@ -59,6 +63,9 @@ smelt_status budget_check_thread(struct unit *unit);
 /* Whether a gang's code may exceed its budget: as a rule it has one to three instructions for each of the
  * thread's in each register. */
 bool budget_is_near(struct unit *unit);
+
+/* Before it is optimised: whether default<O3> would take too long for the thread. */
+bool budget_is_long(struct unit *unit);
 
 /* Instructions of a function, and its blocks. */
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks);

@@ -23,9 +23,9 @@ static void set_joining(struct unit *unit, bool allowed) {
     "function(loop(loop-rotate,loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>," \
     "instcombine<no-verify-fixpoint>,simplifycfg)"
 
-/* Instead of default<O3>, for long threads: two runs of instcombine, which takes most of the time, instead of
- * eight. The thread was cleaned before; where loops end with few rounds and private arrays become registers,
- * the code of public kernels of 30,000 to 90,000 instructions has the same size afterwards. */
+/* Instead of default<O3>, for long threads (budget.h): two runs of instcombine, which takes most of the time,
+ * instead of eight. The thread was cleaned before; where loops end with few rounds and private arrays become
+ * registers, the code of public kernels of 30,000 to 90,000 instructions has the same size afterwards. */
 #define OPTIMISE_LONG                                                                            \
     "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,loop-simplify,lcssa,"               \
     "loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>," \
@@ -33,7 +33,7 @@ static void set_joining(struct unit *unit, bool allowed) {
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"
 
 static smelt_status optimise_thread(struct unit *unit) {
-    if (budget_count_all(unit->module) > LONG_THREAD) return run_passes(unit, OPTIMISE_LONG);
+    if (budget_is_long(unit)) return run_passes(unit, OPTIMISE_LONG);
     set_joining(unit, false);
     if (unit->target->unroll_first) TRY(run_passes(unit, UNROLL_FIRST));
     TRY(run_passes(unit,

@@ -314,6 +314,48 @@ def test_vector_code_far_too_large_is_not_cleaned(scratch):
     expect("instructions of vector code as it is written: " in text, text)
 
 
+def test_cases_that_fall_through_are_refused_before_their_masks_become_registers(scratch):
+    if not FULL:
+        return
+    cases = "".join(f"  case {k}: x += in[i + {k}u];\n" for k in range(760))
+    source = ("kernel void cases(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  float x = 0;\n  switch (uint(in[i])) {\n" + cases +
+              "  }\n  out[i] = x;\n}\n")
+    text = why(scratch, source, "cases", "rand:float32:1024", THREADS, SMELT_CPU="avx2")
+    expect("values between branches of vector code times branches: " in text, text)
+
+
+def test_loops_nested_deeply_are_optimised_once(scratch):
+    """Each of the loop passes looked at the inner loops again for each loop around them, and copied some."""
+    depth = 30
+    source = ("kernel void nested(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                   uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" +
+              "".join(f"  for (int k{k} = 0; k{k} < int(in[{k}] + 1.0f); k{k}++) {{ x += in[i + k{k}];\n" for k in range(depth)) +
+              "  x *= 0.5f;\n" + "}" * depth + "  out[i] = x;\n}\n")
+    if FULL:
+        expect_same(scratch, source, "nested", "rand:float32:512", THREADS)
+    done = scratch.run(["show", scratch.file("nested.metal", HEADER + source), "nested", "--time"])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    sizes = [int(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("optimise ")]
+    expect(max(sizes) < 40 * depth, f"IR instructions after it is optimised: {sizes}")
+
+
+def test_long_chains_of_calls_are_inlined_once(scratch):
+    """Each function returns a structure, through memory of its caller."""
+    chain, times = "struct S { float4 a; uint b[4]; };\nS f0(S s, float x) { s.a = s.a * x; return s; }\n", []
+    for k in range(1, 241):
+        chain += f"S f{k}(S s, float x) {{ s = f{k - 1}(s, x + {k}.0f); s.b[{k % 4}] += {k}u; return s; }}\n"
+    for calls in (60, 240):
+        file = scratch.file(f"chain{calls}.metal", HEADER + chain + (
+            "kernel void chain(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+            "                  uint i [[thread_position_in_grid]]) {\n  S s = {};\n  s.a = in[i];\n"
+            f"  s = f{calls}(s, in[1]);\n  out[i] = s.a.x + float(s.b[3]);\n}}\n"))
+        done = scratch.run(["show", file, "chain", "--time", "--device", "cpu-scalar"])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        times += [float(line.split()[2]) for line in done.stdout.splitlines() if line.startswith("optimise ")]
+    expect(times[1] < 10 * times[0], f"processor milliseconds of optimising chains of 60 and 240 calls: {times}")
+
+
 def test_hundreds_of_loops_run_round_by_round_on_gpus(scratch):
     source = ("kernel void loops(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
               "                  device const int *n [[buffer(2)]], uint i [[thread_position_in_grid]]) {{\n"

@@ -8,6 +8,7 @@
  *
  * Requires: the complete function s->gang, in which slots of simd_round_slot have no first contents yet.
  * Establishes: each has them. Loads from these slots may be erased, so the emitter's values may dangle. */
+#include "compiler/budget.h"
 #include "compiler/simd/simd.h"
 
 #include <stdlib.h>
@@ -165,10 +166,25 @@ static void settle_slots(struct simd *s) {
     FOR_EACH_BLOCK(block, s->gang) settle_block(&table, block);
 }
 
+/* Whether mem2reg must look at other blocks. */
+static bool is_used_apart(LLVMValueRef slot) {
+    LLVMUseRef first = LLVMGetFirstUse(slot);
+    for (LLVMUseRef use = first; use; use = LLVMGetNextUse(use))
+        if (LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(LLVMGetUser(first)))
+            return true;
+    return false;
+}
+
+static smelt_status check_slots(struct simd *s, int blocks) {
+    uint64_t slots = 0;
+    for (const struct round_slot *r = s->round_slots; r; r = r->next) slots += is_used_apart(r->slot);
+    return budget_check(s->unit, BUDGET_SLOTS, slots * (uint64_t)blocks);
+}
+
 smelt_status simd_begin_slots(struct simd *s) {
     struct flow flow;
     TRY(flow_find(s->unit, s->gang, &s->arena, &flow));
     for (const struct round_slot *r = s->round_slots; r; r = r->next) begin_slot(s, &flow, r);
     settle_slots(s);
-    return SMELT_OK;
+    return check_slots(s, flow.block_count);
 }
