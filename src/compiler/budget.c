@@ -13,7 +13,7 @@ static const struct {
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
     [BUDGET_GANG] = {42000, "instructions of vector code"},
     [BUDGET_WRITTEN] = {126000, "instructions of vector code as it is written"},
-    [BUDGET_SLOTS] = {25000000, "values between branches of vector code times branches"},
+    [BUDGET_SLOTS] = {29000000, "values between branches of vector code times branches"},
     [BUDGET_GPU] = {40000, "instructions of a thread"},
     [BUDGET_GPU_CERTAIN] = {40000, "instructions of a thread, not optimised"},
 };

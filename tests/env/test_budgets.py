@@ -317,7 +317,7 @@ def test_vector_code_far_too_large_is_not_cleaned(scratch):
 def test_cases_that_fall_through_are_refused_before_their_masks_become_registers(scratch):
     if not FULL:
         return
-    cases = "".join(f"  case {k}: x += in[i + {k}u];\n" for k in range(760))
+    cases = "".join(f"  case {k}: x += in[i + {k}u];\n" for k in range(800))
     source = ("kernel void cases(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
               "                  uint i [[thread_position_in_grid]]) {\n  float x = 0;\n  switch (uint(in[i])) {\n" + cases +
               "  }\n  out[i] = x;\n}\n")
