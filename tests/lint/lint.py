@@ -50,14 +50,24 @@ def read(file):
         return stream.read()
 
 
-def in_eights(files):
-    return [(batch, batch) for batch in (files[i:i + 8] for i in range(0, len(files), 8))]
+def one_by_one(files):
+    return [([file], [file], []) for file in files]
 
 
-def run_where_changed(name, build, command, files, options, batches=in_eights):
+def in_groups(written, together_at_most=1):
+    """Batches for run_where_changed of what together.write wrote: so many groups in a run, of which each is next run by
+    itself, and then its files."""
+    groups = [([file], group, one_by_one(group) if len(group) > 1 else []) for file, group in written]
+    batches = [groups[i:i + together_at_most] for i in range(0, len(groups), together_at_most)]
+    return [batch[0] if len(batch) == 1 else
+            ([file for files, _, _ in batch for file in files], [file for _, group, _ in batch for file in group], batch)
+            for batch in batches]
+
+
+def run_where_changed(name, build, command, files, options, batches):
     """Runs a slow tool over the files (path: how it is compiled) that have changed since it found nothing in them: they
-    themselves, or any header or file of options. Two runs at a time. `batches` divides the changed files into pairs: the
-    arguments of a run, and the files that it checks."""
+    themselves, or any header or file of options. Two runs at a time. `batches` divides the changed files: the arguments of a
+    run, the files that it checks, and the smaller batches that take its place if it finds something."""
     stamps = os.path.join(build, "lint", name)
     os.makedirs(stamps, exist_ok=True)
     common = hashlib.sha256("\0".join(command).encode() + subprocess.run([command[0], "--version"], capture_output=True, check=True).stdout)
@@ -71,11 +81,11 @@ def run_where_changed(name, build, command, files, options, batches=in_eights):
     changed = [file for file in files if not os.path.exists(stamp_of(file))]
 
     def check(batch):
-        arguments, files_there = batch
+        arguments, files_there, smaller = batch
         done = subprocess.run([*command, *arguments], cwd=SOURCES, capture_output=True, text=True, check=False)
-        if done.returncode and arguments != files_there:
+        if done.returncode and smaller:
             # Findings count only if the tool reports them for a file by itself.
-            return [result for file in files_there for result in check(([file], [file]))]
+            return [result for part in smaller for result in check(part)]
         for file in files_there if done.returncode == 0 else []:
             with open(stamp_of(file), "w", encoding="ascii"):
                 pass
@@ -101,7 +111,8 @@ def checks_of(options):
 
 
 def clang_tidy(build, name="clang_tidy", checks="-clang-analyzer-*", chosen=lambda file: file != CC1):
-    """Runs on groups of files, each read as one file (together.py), since reading the headers takes most of the time."""
+    """Runs on groups of files, each read as one file (together.py), since reading the headers takes most of the time, and on
+    eight groups at a time, since clang-tidy takes a while to start."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = {os.path.relpath(entry["file"], SOURCES): entry["command"] for entry in json.load(file)}
     sources = {file: commands[file] for file in tracked("*.c", "*.cpp") if file in commands and chosen(file)}
@@ -112,9 +123,8 @@ def clang_tidy(build, name="clang_tidy", checks="-clang-analyzer-*", chosen=lamb
         folder = os.path.join(build, "lint", name + "_tests" if tests else name)
         own = f"{checks_of('tests/.clang-tidy')},{checks}" if tests else checks
         failed |= run_where_changed(name, build, [*checker, "-p", folder, "--checks=" + own], here, [".clang-tidy", "tests/.clang-tidy"],
-                                    lambda changed, folder=folder, here=here: [
-                                        ([file], group) for file, group in together.write(
-                                            folder, SOURCES, {path: here[path] for path in changed})])
+                                    lambda changed, folder=folder, here=here: in_groups(together.write(
+                                        folder, SOURCES, {path: here[path] for path in changed}), 8))
     return failed
 
 
@@ -138,7 +148,7 @@ def cppcheck(build):
         "--suppressions-list=tests/lint/cppcheck.suppressions", f"--relative-paths={SOURCES}", "-I", "include", "-I", "src",
         "-I", ".", "-I", "cli"],
         {file: "" for file in tracked("*.c")}, ["tests/lint/cppcheck.suppressions"],
-        lambda changed: [([file], group) for file, group in together.write(folder, SOURCES, dict.fromkeys(changed, ""))])
+        lambda changed: in_groups(together.write(folder, SOURCES, dict.fromkeys(changed, ""))))
 
 
 # Tests of the package call it wrongly on purpose: of those, attributes are checked.

@@ -6,11 +6,15 @@ import shlex
 
 COMMENT_OR_STRING = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
 INCLUDE = re.compile(r"^# *include *([<\"].*?[>\"])", re.MULTILINE)
+INLINE = re.compile(r"^static inline [^\n(]*?(\w+)\(", re.MULTILINE)
 MACRO = re.compile(r"^# *define\s+(\w+)", re.MULTILINE)
 ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)\s*")
 # The name in a declaration that begins in the first column, or after a closing brace there.
 DEFINED = re.compile(r"^(?=[A-Za-z_])[^\n]*?\b([A-Za-z_]\w*)\s*(?=[(=\[;{])|^\}[ \t]*(\w+)", re.MULTILINE)
 CONSTANTS = re.compile(r"^(?:typedef )?enum\b[^;{(]*\{.*?\}", re.MULTILINE | re.DOTALL)
+# Structures that a file takes from a header, where no other file of a group may define their names.
+TAG = re.compile(r"\b(?:struct|union|enum)\s+([A-Za-z_]\w*)")
+TAG_DEFINED = re.compile(TAG.pattern + r"\s*\{")
 FIELD = re.compile(r"(?:\.|->) *([A-Za-z_]\w*)")
 WORD = re.compile(r"[A-Za-z_]\w*")
 KEYWORDS = {"enum", "struct", "union", "sizeof", "_Static_assert"}
@@ -18,7 +22,7 @@ MOST_FILES = 16
 
 
 class _File:
-    """What a file includes and defines, and the names of the fields that it uses."""
+    """What a file includes and defines, and the names of the fields and of headers' structures that it uses."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8", errors="replace") as stream:
@@ -31,11 +35,12 @@ class _File:
             self.defined.update(name for name in WORD.findall(enumeration) if name.isupper())
         self.defined = self.defined - KEYWORDS | {"main"}
         self.fields = set(FIELD.findall(text))
+        self.tags = set(TAG.findall(text)) - set(TAG_DEFINED.findall(text))
 
 
 def _meet(one, other):
-    """Whether both define a name that cannot be renamed because a field also has it."""
-    return one.defined & other.defined & (one.fields | other.fields)
+    """Whether both define a name that cannot be renamed because a field also has it, or one a header's that the other uses."""
+    return one.defined & other.defined & (one.fields | other.fields) or one.defined & other.tags or other.defined & one.tags
 
 
 def _options(command):
@@ -49,13 +54,27 @@ def _options(command):
     return tuple(word for word in words if word not in own), own
 
 
+def _names_in_headers(folder):
+    """The macros and inline functions that the folder's headers define."""
+    names = set()
+    for header in os.listdir(folder):
+        if header.endswith(".h"):
+            with open(os.path.join(folder, header), encoding="utf-8", errors="replace") as stream:
+                text = stream.read()
+            names.update(MACRO.findall(text) + INLINE.findall(text))
+    return names
+
+
 def groups(sources, commands):
     """Groups of files of one folder that are compiled with the same options. Each is a list of pairs: a path and its _File."""
     result = []
     alike = {}
+    folders = {os.path.dirname(path) for path in commands}
+    in_headers = {folder: _names_in_headers(os.path.join(sources, folder)) for folder in folders}
     for path in sorted(commands):
         file = _File(os.path.join(sources, path))
-        if not path.endswith(".c") or any(header[1:-1].endswith(".c") for header in file.headers):
+        alone = not path.endswith(".c") or any(header[1:-1].endswith(".c") for header in file.headers)
+        if alone or not in_headers[os.path.dirname(path)].isdisjoint({*file.macros, *file.defined}):
             result.append([(path, file)])
             continue
         # Headers in tests/unit define names that other files also define, so files of a group include the same ones.
@@ -75,6 +94,8 @@ def _text(sources, commands, group):
     for path, file in group:
         folder = os.path.join(sources, os.path.dirname(path))
         for header in file.headers:
+            if header.endswith('.inc"'):
+                continue  # rows of a table, included where they belong
             beside = os.path.join(folder, header[1:-1])
             lines.append(f"#include \"{beside}\"" if header[0] == "\"" and os.path.exists(beside) else f"#include {header}")
     lines = list(dict.fromkeys(lines))
