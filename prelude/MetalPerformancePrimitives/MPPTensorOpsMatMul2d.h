@@ -410,9 +410,14 @@ private:
         }
     } else {
       using Pair = metal::vec<__element<D>, 2>;
-      long rows = destination.get_extent(1), columns = destination.get_extent(0);
+      long rows = destination.get_extent(1), columns = destination.get_extent(0), stride = destination.__strides[1];
+      if constexpr (__tensor_ops_detail::has_wide_rows<W, __element<D>> && !__adds) {
+        uint warpgroup = __smelt_ptx_broadcast(group);
+        auto begin = destination.__data + destination.__offset(metal::array<long, 2>{W::first_column(warpgroup), W::first_row(warpgroup)});
+        if (rows >= __m && columns >= __n && destination.__strides[0] == 1 && stride % 8 == 0 && (ulong)destination.__data % 16 == 0)
+          return __tensor_ops_detail::store_wide_rows<W, __element<D>>(begin, stride, sums);
+      }
       auto first = destination.__data + destination.__offset(metal::array<long, 2>{first_column + W::column(0), first_row + W::row(0)});
-      long stride = destination.__strides[1];
       bool pairs = destination.__strides[0] == 1 && stride % 2 == 0 && (ulong)first % sizeof(Pair) == 0;
       if (!__adds && pairs && rows >= __m && columns >= __n) {
         // In a form that shows the alignment.

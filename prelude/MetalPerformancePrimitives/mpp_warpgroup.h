@@ -282,6 +282,39 @@ METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows,
   }
 }
 
+// Whether a warpgroup's rows of sums can be stored 16 bytes at a time.
+template <class W, class E> constexpr bool has_wide_rows = sizeof(E) == 2 && W::width % 32 == 0;
+
+// Of neighbouring threads whose numbers differ in `bit`, the lower one's `b` and the upper one's `a` change places.
+METAL_FUNC void exchange(uint bit, uint &a, uint &b) {
+  bool upper = __smelt_ptx_lane() & bit;
+  uint taken = __smelt_ptx_exchange(upper ? a : b, bit);
+  a = upper ? taken : a;
+  b = upper ? b : taken;
+}
+
+// Stores a warpgroup's sums at `first`, where the first of them belongs, with rows `stride` elements apart. A thread takes one of
+// four neighbouring blocks of 8 columns; all of them are at multiples of 16 bytes.
+template <class W, class E, class T>
+METAL_FUNC void store_wide_rows(T *first, long stride, const float (&sums)[W::sums]) {
+  using Pair = metal::vec<E, 2>;
+  uint lane = __smelt_ptx_lane();
+  int row = W::row(0), column = (int)(lane & 3) * 8;
+  // In a form that shows the alignment.
+  ulong step = (ulong)(stride / 8) * 16, base = ((ulong)first & -16ul) + (ulong)row * step + (ulong)column * sizeof(E);
+  _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at += 16)
+    _Pragma("clang loop unroll(full)") for (int upper = 0; upper < 4; upper += 2) {
+      uint words[4];
+      _Pragma("clang loop unroll(full)") for (int i = 0; i < 4; i++)
+        words[i] = __builtin_bit_cast(uint, Pair((E)sums[at + i * 4 + upper], (E)sums[at + i * 4 + upper + 1]));
+      // Thread i's word number j becomes thread j's word number i.
+      exchange(1, words[0], words[1]), exchange(1, words[2], words[3]);
+      exchange(2, words[0], words[2]), exchange(2, words[1], words[3]);
+      ulong address = base + (ulong)(W::row(at + upper) - row) * step + (ulong)(W::column(at) - W::column(0)) * sizeof(E);
+      store_pair(first, address, metal::vec<uint, 4>(words[0], words[1], words[2], words[3]));
+    }
+}
+
 } // namespace __tensor_ops_detail
 } // namespace tensor_ops
 } // namespace mpp

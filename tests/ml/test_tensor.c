@@ -183,6 +183,10 @@ static void large(void **s) {
     const struct problem largest = {
         "relaxed large e4m3", "e4m3", "e4m3", "float", 128, 256, false, true, false, 8};
     run_product(&largest, 130, 300, 400);
+    /* More threadgroups than a GPU has multiprocessors. Rows of 519 elements do not begin at multiples of 16
+     * bytes. */
+    run_product(&problems[2], 776, 1544, 256);
+    run_product(&problems[2], 776, 1544, 519);
 }
 
 /* Every row of the table of types; in make check every second: each type and format is an operand there. */

@@ -248,6 +248,10 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
         LLVMValueRef value = LLVMGetOperand(call, 0);
         replace(call, ptx_assembly(unit, "shfl.sync.idx.b32 $0, $1, 0, 31, 0xffffffff;", "=r,r",
                                    type_i32(unit), &value, 1, true));
+    } else if (strcmp(name, "exchange") == 0) {
+        LLVMValueRef operands[2] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1)};
+        replace(call, ptx_assembly(unit, "shfl.sync.bfly.b32 $0, $1, $2, 31, 0xffffffff;", "=r,r,r",
+                                   type_i32(unit), operands, 2, true));
     } else if (strcmp(name, "lane") == 0) {
         replace(call, ptx_register(unit, "laneid"));
     } else if (strcmp(name, "map_memory") == 0) {
