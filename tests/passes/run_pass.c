@@ -37,6 +37,8 @@ static bool set(struct compile_request *request, smelt_constant *constant, const
         shape->size[1] = shape->size[2] = 1;
     } else if (strncmp(word, "inlined=", 8) == 0) { /* buffer 0, 8 << n bytes */
         shape->inlined[0] = (uint8_t)number;
+    } else if (strncmp(word, "also=", 5) == 0) {
+        shape->also = (uint8_t)number;
     } else if (strncmp(word, "aligned=", 8) == 0) {
         shape->aligned = (uint16_t)number;
     } else if (strncmp(word, "tested=", 7) == 0) {
