@@ -118,8 +118,8 @@ static void print_position(const char *name, const uint32_t position[3]) {
     printf(", \"%s\": [%u, %u, %u]", name, position[0], position[1], position[2]);
 }
 
-/* Most advice, and what is found after the run, is about no thread. */
-static bool is_of_thread(const smelt_finding *f) {
+/* Most advice, and findings after the run, name no thread. */
+static bool has_thread(const smelt_finding *f) {
     static const char *const others[] = {"SM006", "SM013", "SM020", "SM021", "SM022",
                                          "SM023", "SM024", "SM026", "SM027"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -140,7 +140,7 @@ static void print_finding_json(const smelt_finding *f) {
     else
         fputs(", \"index\": null", stdout);
     fputs(", \"threads\": [", stdout);
-    if (is_of_thread(f)) {
+    if (has_thread(f)) {
         printf("{\"thread\": [%u, %u, %u]", f->thread[0], f->thread[1], f->thread[2]);
         print_position("threadgroup", f->threadgroup);
         putchar('}');

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-# Files of packages for which the environment has no bytecode.
+# Paths of files that the environment has no bytecode for: tests rarely import them.
 NOT_IMPORTED = r"/(tests?|mypyc?|pip|setuptools|pkg_resources|f2py|lexers|backend)/"
 REMEDY = "The Python tests cannot run without it. Once pip can reach its package index, run make again."
 
@@ -80,7 +80,7 @@ def install(venv, requirements, log):
            "--no-input", "--retries", "1", "--no-compile", "-r", requirements]
     if not run(pip, log):
         return complain(f"pip cannot install {os.path.basename(requirements)} into {venv}", log)
-    # pip would also compile the packages' own tests and what the tests here hardly import: two thirds of the time.
+    # Instead of by pip, which would compile all files, among them the packages' own tests.
     run([os.path.join(venv, "bin", "python"), "-m", "compileall", "-q", "-x", NOT_IMPORTED, os.path.join(venv, "lib")], log)
     name, digest = stamp_of(requirements)
     with open(os.path.join(venv, name), "w", encoding="utf-8") as file:

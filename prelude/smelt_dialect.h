@@ -107,7 +107,7 @@ __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
 // of 32 bits are in threadgroup memory. The barriers are mbarriers.
 __smelt_together uint __smelt_ptx_shared_address(const __smelt_threadgroup void *pointer);
 __smelt_together uint __smelt_ptx_broadcast(uint value); // lane 0's
-__smelt_together uint __smelt_ptx_exchange(uint value, uint bit); // that of the lane whose number differs in this bit
+__smelt_together uint __smelt_ptx_exchange(uint value, uint bit); // the value of the lane whose number differs in `bit`
 __smelt_pure uint __smelt_ptx_lane(void);                // the hardware's
 __smelt_together void __smelt_ptx_barrier_init(uint barrier, uint arrivals);
 __smelt_together void __smelt_ptx_barrier_end(uint barrier);

@@ -134,7 +134,7 @@ static double processor_seconds(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The least of several launches: on a busy machine, others leave colder caches. */
+/* The minimum of several launches: on a busy machine, other processes evict cached data. */
 #define MOST_LAUNCHES 20
 #define LAUNCHES_SECONDS 0.2
 

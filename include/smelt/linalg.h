@@ -74,8 +74,8 @@ typedef struct smelt_linalg_desc {
 } smelt_linalg_desc;
 
 /* `desc` may be NULL. Each fails with INVALID_ARGUMENT for shapes and dtypes other than those stated,
- * UNSUPPORTED, LIMIT (sides above 2^31 - 1, 2^28 matrices or more), HEALTH as the policy says, and the errors
- * of allocating and running kernels. */
+ * UNSUPPORTED, LIMIT (rows or columns above 2^31 - 1, 2^28 matrices or more), HEALTH as the policy says, and
+ * the errors of allocating and running kernels. */
 
 /* *l of a's shape (…, n, n): lower triangular with l lᵀ = a (`upper`: upper triangular with lᵀ l = a), 0 in
  * the other triangle. Only a's triangle of the same name is read, unless `symmetric`. */

@@ -282,10 +282,10 @@ METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows,
   }
 }
 
-// Whether a warpgroup's rows of sums can be stored 16 bytes at a time.
+// Whether a warpgroup's sums, as elements E, can be stored 16 bytes at a time: four blocks of 8 columns of 2 bytes.
 template <class W, class E> constexpr bool has_wide_rows = sizeof(E) == 2 && W::width % 32 == 0;
 
-// Of neighbouring threads whose numbers differ in `bit`, the lower one's `b` and the upper one's `a` change places.
+// Two lanes whose numbers differ in `bit` exchange values: the lower lane's `b` and the upper lane's `a`. All lanes call it.
 METAL_FUNC void exchange(uint bit, uint &a, uint &b) {
   bool upper = __smelt_ptx_lane() & bit;
   uint taken = __smelt_ptx_exchange(upper ? a : b, bit);
@@ -293,8 +293,8 @@ METAL_FUNC void exchange(uint bit, uint &a, uint &b) {
   b = upper ? b : taken;
 }
 
-// Stores a warpgroup's sums at `first`, where the first of them belongs, with rows `stride` elements apart. A thread takes one of
-// four neighbouring blocks of 8 columns; all of them are at multiples of 16 bytes.
+// Stores a warpgroup's sums. `first`: where the first of them belongs, a multiple of 16 bytes; rows are `stride` elements apart, a
+// multiple of 8. Four lanes hold pairs of the same row in four blocks of 8 columns; after the exchange each lane stores one block.
 template <class W, class E, class T>
 METAL_FUNC void store_wide_rows(T *first, long stride, const float (&sums)[W::sums]) {
   using Pair = metal::vec<E, 2>;
@@ -307,7 +307,7 @@ METAL_FUNC void store_wide_rows(T *first, long stride, const float (&sums)[W::su
       uint words[4];
       _Pragma("clang loop unroll(full)") for (int i = 0; i < 4; i++)
         words[i] = __builtin_bit_cast(uint, Pair((E)sums[at + i * 4 + upper], (E)sums[at + i * 4 + upper + 1]));
-      // Thread i's word number j becomes thread j's word number i.
+      // Of four lanes, lane i's word j becomes lane j's word i.
       exchange(1, words[0], words[1]), exchange(1, words[2], words[3]);
       exchange(2, words[0], words[2]), exchange(2, words[1], words[3]);
       ulong address = base + (ulong)(W::row(at + upper) - row) * step + (ulong)(W::column(at) - W::column(0)) * sizeof(E);

@@ -240,7 +240,7 @@ void advice_access(struct check *check, const char *address, uint64_t bytes, enu
 void smelt_check_condition(const struct check_site *site) {
     struct check *check = check_this;
     bool is_new;
-    if (!check->advice || check->thread || check->group.number) return; /* all threads tell of it */
+    if (!check->advice || check->thread || check->group.number) return; /* every thread calls it */
     struct finding *finding = advise(check, FINDING_NEVER_TRUE, site, NULL, &is_new);
     if (finding && is_new)
         finding->told.message =

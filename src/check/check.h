@@ -32,7 +32,8 @@ struct check_launch {
     uint32_t groups[3];                     /* of the grid */
     const struct check_argument *arguments; /* copied */
     int argument_count;
-    const char *slot_names[CPU_MAX_THREADGROUP_SLOTS]; /* of [[threadgroup(i)]] arguments; NULL, "": none */
+    const char
+        *slot_names[CPU_MAX_THREADGROUP_SLOTS]; /* of [[threadgroup(i)]] arguments; NULL or "": unnamed */
     uint32_t also;         /* enum check_also: what the code looks for on request, and the checker is to */
     const char *constants; /* the code's own data */
     size_t constant_bytes;

@@ -28,7 +28,7 @@ enum budget {
     BUDGET_BLOCKS,   /* blocks of a thread, times the same */
     BUDGET_GANG,     /* instructions of a gang */
     BUDGET_WRITTEN,  /* … as the vectoriser writes them, before LLVM removes up to half of them */
-    BUDGET_SLOTS,    /* masks and values that several blocks of a gang use, times its blocks */
+    BUDGET_SLOTS,    /* masks and values that several blocks of a gang use, times the gang's blocks */
     BUDGET_GPU,      /* instructions of a GPU's thread, whose loops the source asks to unroll */
     BUDGET_GPU_CERTAIN /* … with everything inlined, once its functions are optimised */
 };
@@ -37,10 +37,9 @@ enum budget {
 #define MOST_INSTRUCTIONS_OPTIMISED 30000 /* of scalar code: code generation optimises up to this */
 /* … of a checked run: the checker takes most of its time, so optimising the rest gains little. */
 #define MOST_CHECKED_INSTRUCTIONS_OPTIMISED 8000
-#define LONG_THREAD 20000 /* instructions of a thread before default<O3>, which longer ones do without */
-#define DEEP_LOOPS                                                                           \
-    10 /* in one another: LLVM's loop passes look at a loop again in each of those around it \
-        */
+#define LONG_THREAD 20000 /* instructions: longer threads are optimised without default<O3> */
+/* Loops within one another: LLVM's loop passes look at a loop once more for each loop around it. */
+#define DEEP_LOOPS 10
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */
 #define MANY_BLOCKS 600 /* of a GPU's thread: of more, code is generated without global value numbering */
@@ -64,7 +63,7 @@ smelt_status budget_check_thread(struct unit *unit);
  * thread's in each register. */
 bool budget_is_near(struct unit *unit);
 
-/* Before it is optimised: whether default<O3> would take too long for the thread. */
+/* Whether default<O3> would take too long for the thread, which is not optimised yet. */
 bool budget_is_long(struct unit *unit);
 
 /* Instructions of a function, and its blocks. */

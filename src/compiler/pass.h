@@ -211,8 +211,8 @@ smelt_status pass_join(struct unit *unit);
 smelt_status pass_indirect(struct unit *unit);
 /* specialise.c — sizes in the code shape become constants. */
 smelt_status pass_specialise(struct unit *unit);
-/* … the result of a call for a position or a size (others stay as they are) gets its limit in such launches.
- */
+/* … a call that returns a position or a size gets the limit of its result in such launches; others stay as
+ * they are. */
 void specialise_limit(struct unit *unit, LLVMValueRef call);
 /* compiler/simd/features.c — bits of the vector registers that code uses, by LLVM's names of CPU and
  * features; NULL: this machine's. */
@@ -243,7 +243,7 @@ smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */
 smelt_status pass_simd_halves(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
-/* compiler/cpu/group_atomics.c — atomic operations on threadgroup memory are plain ones. */
+/* compiler/cpu/group_atomics.c — atomic operations on threadgroup memory become plain ones. */
 smelt_status pass_group_accesses(struct unit *unit);
 smelt_status pass_group_updates(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's
@@ -274,7 +274,7 @@ smelt_status pass_ptx_memory(struct unit *unit);
 smelt_status cpu_run_passes(struct unit *unit, const char *passes);
 /* compiler/cpu/outside.c — of an object: it needs nothing that the runtime lacks. */
 smelt_status outside_check(struct unit *unit);
-/* compiler/passes/cut.c — long blocks become several, which code generation takes one by one. */
+/* cut.c — long blocks become several. */
 smelt_status pass_cut(struct unit *unit);
 /* compiler/cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);

@@ -8,7 +8,7 @@
 #define DENSE_BLOCK 64 /* most rows of a block; of the kernels, too */
 #define DENSE_LEAF 8   /* columns factorised together within a panel */
 #define FLAG_COUNT 16
-#define MOST_MATRICES (1 << 28) /* kernels index all their flags in 32 bits */
+#define MOST_MATRICES (1 << 28) /* too many: kernels index all flags with 32 bits */
 #define STAT_COUNT 4
 
 /* Codes in slot 13 of the flags; the kernels have the same. */

@@ -8,7 +8,7 @@
 #include "abi/image.h"
 #include "source/program.h"
 
-/* Raise it with every change of format.c's output, and of what code reads from its device
+/* Raise it with every change of format.c's output or of the structures that code reads at run time
  * (abi/cpu_context.h). */
 #define PACKAGE_FORMAT 6
 

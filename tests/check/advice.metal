@@ -302,3 +302,35 @@ kernel void conditions_that_other_grids_satisfy(device const uint *a [[buffer(0)
   if (a[i] > 1000 || (a[i] & 3) == 3) sum++;
   o[i] = sum;
 }
+
+// The same comparison, once where it cannot hold and once where it can.
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 32 --also advice
+kernel void twice_compared(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]],
+                           uint lane [[thread_index_in_simdgroup]]) {
+  float x = 0;
+  if (lane > 20) x = 1;
+  if (lane < 10) x += lane > 20 ? 2.0f : 3.0f;
+  o[i] = x;
+}
+
+template <uint most> float at_most(uint v) {
+  if (v > most) return 1;
+  return 2;
+}
+
+// Instances of one template.
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 32 --also advice
+kernel void two_instances(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]],
+                          uint lane [[thread_index_in_simdgroup]]) {
+  o[i] = at_most<31>(lane) + at_most<7>(lane);
+}
+
+// Other bits are added to the number.
+// run: -b 0=arange:int16:64 -b 1:out:float32:64 --grid 64 --threadgroup 32 --also advice
+kernel void other_bits(device const short *a [[buffer(0)]], device float *o [[buffer(1)]],
+                       uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  const short s = a[i];
+  const ushort f = ushort(lane | s);
+  if (f > 31) o[i] = 1;
+  else o[i] = 2;
+}

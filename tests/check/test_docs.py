@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the commands that pages on checking show, and compares the reports there with what the program prints.
+"""Runs the commands in the pages on checking, and compares the reports there with what the program prints.
 
 Usage: test_docs.py SMELT [--write]. In docs/checking-examples.md, which has an example of each finding, a block of Metal
-is the file that the command after it checks. The commands of docs/checking.md check files of this folder; a line `…` there stands for any lines. With --write,
-the reports of the examples are replaced by what the program prints.
+is the file that the command after it checks. The commands of docs/checking.md check files of this folder. A line `…` in a
+report stands for any lines. --write replaces the reports of the examples by what the program prints.
 """
 import os
 import re
@@ -55,7 +55,7 @@ def is_shown(shown, printed):
 
 
 def codes_without_example():
-    """Of the codes in docs/checking.md."""
+    """The codes in docs/checking.md that no report in docs/checking-examples.md shows."""
     with open(os.path.join(DOCS, "checking.md"), encoding="utf-8") as all_codes, \
          open(os.path.join(DOCS, "checking-examples.md"), encoding="utf-8") as examples:
         shown = "".join(block.group(2) for block in BLOCK.finditer(examples.read()))

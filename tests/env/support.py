@@ -128,7 +128,7 @@ def installed_with_script(scratch, script, prelude=True):
 
 
 def install_preludes(place):
-    """The build's precompiled preludes, next to the smelt-cc1 of the folder: nothing need be precompiled into the cache."""
+    """Links the build's precompiled preludes next to the folder's smelt-cc1, so that none is precompiled into the cache."""
     images = os.path.join(os.path.dirname(os.path.dirname(SMELT)), "prelude", "images")
     for name in os.listdir(images) if os.path.isdir(images) else []:
         os.symlink(os.path.join(images, name), os.path.join(place, "lib", name))
@@ -231,8 +231,8 @@ def run_in_process(name, function, prelude):
 
 
 def run_tests(functions, prelude=True, together=1, empty=()):
-    """Runs the functions test_…, each with a Scratch; prelude=False, and for those that `empty` names: they look at what an
-    empty cache is filled with. `together`: so many at a time, for those that mostly wait."""
+    """Runs the functions test_…, each with a Scratch; prelude=False: with an empty cache, which they
+    look at; `empty`: the names of single tests of that kind. `together`: so many at a time, for those that mostly wait."""
     failed, running = 0, set()
     tests = [(name, function) for name, function in sorted(functions.items()) if name.startswith("test_") and callable(function)]
     while tests or running:

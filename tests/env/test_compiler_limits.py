@@ -34,7 +34,7 @@ def test_hangs(scratch):
     done, _ = scratch.run_exp(SMELT_CLANG=fake(scratch, f"sleep {mark}\n"), SMELT_CLANG_SECONDS=1)
     expect_failure(done, 1, "smelt: clang took more than 1 seconds on the source and was stopped")
     end = time.monotonic() + 30
-    while processes_with(mark) and time.monotonic() < end:  # a busy machine takes a while to end them
+    while processes_with(mark) and time.monotonic() < end:  # they end late on a busy machine
         time.sleep(0.1)
     expect_equal(processes_with(mark), [], "the processes left behind")
 

@@ -1,10 +1,11 @@
 // Tiles of sums whose factors are in threadgroup memory: 4 × 4 and 8 × 8 per thread, elements of rows in other orders, products that
-// are rounded before they are added, halves, several products per round, two loops, a counter used after the loop, no round at all.
-// for function: plain squares vectors halves several rests none
+// are rounded before they are added, halves, several products per round, two loops, a counter used after the loop, no rounds.
+// for function: plain squares vectors halves several added rests none
 // run: {function} -b 0=arange:int32:64x24 -b 1=arange:int32:24x64 -b 2:out:float32:64x64 --bytes 3=uint32:24 --grid 16,16 --threadgroup 16,16 --timeout 0
 // let rounds = {'rests': [k % 9 for k in range(18)] + list(range(9, 18)), 'none': []}.get(function, range(24))
+// let times = {'added': 3}.get(function, 1)
 // let more = {'plain': 24, 'rests': 7, 'none': 7}.get(function, 0)
-// expect buffer 2: f(i) for i in 4096: sum((i // 64 * 24 + k) % 31 * ((k * 64 + i % 64) % 29) for k in rounds) + more
+// expect buffer 2: f(i) for i in 4096: sum((i // 64 * 24 + k) % 31 * ((k * 64 + i % 64) % 29) for k in rounds) * times + more
 #include <metal_stdlib>
 using namespace metal;
 
@@ -83,6 +84,22 @@ kernel void several(ARGUMENTS) {
       }
   for (uint i = 0; i < 4; i++)
     for (uint j = 0; j < 4; j++) c[(me.x * 4 + i) * 64 + me.y * 4 + j] = sums[i][j];
+}
+
+// The factors of the first products are sums.
+kernel void added(ARGUMENTS) {
+  threadgroup float left[24][64], right[24][64];
+  stage(a, b, left, right, thread_index);
+  float sums[4][4] = {};
+  for (uint k = 0; k < 24; k++)
+    for (uint i = 0; i < 4; i++)
+      for (uint j = 0; j < 4; j++) {
+        const float l = left[k][me.y * 4 + i], r = right[k][me.x * 4 + j];
+        sums[i][j] = fma(l, r + r, sums[i][j]);
+        sums[i][j] = fma(l, r, sums[i][j]);
+      }
+  for (uint i = 0; i < 4; i++)
+    for (uint j = 0; j < 4; j++) c[(me.y * 4 + i) * 64 + me.x * 4 + j] = sums[i][j];
 }
 
 // Two loops that add to the same sums, which do not begin with zero.

@@ -12,7 +12,7 @@ ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)\s*")
 # The name in a declaration that begins in the first column, or after a closing brace there.
 DEFINED = re.compile(r"^(?=[A-Za-z_])[^\n]*?\b([A-Za-z_]\w*)\s*(?=[(=\[;{])|^\}[ \t]*(\w+)", re.MULTILINE)
 CONSTANTS = re.compile(r"^(?:typedef )?enum\b[^;{(]*\{.*?\}", re.MULTILINE | re.DOTALL)
-# Structures that a file takes from a header, where no other file of a group may define their names.
+# Structures that a file takes from a header: no other file of its group may define their names.
 TAG = re.compile(r"\b(?:struct|union|enum)\s+([A-Za-z_]\w*)")
 TAG_DEFINED = re.compile(TAG.pattern + r"\s*\{")
 FIELD = re.compile(r"(?:\.|->) *([A-Za-z_]\w*)")
@@ -39,7 +39,8 @@ class _File:
 
 
 def _meet(one, other):
-    """Whether both define a name that cannot be renamed because a field also has it, or one a header's that the other uses."""
+    """Whether both define a name that cannot be renamed because a field also has it, or one defines
+    a name of a header's structure that the other uses."""
     return one.defined & other.defined & (one.fields | other.fields) or one.defined & other.tags or other.defined & one.tags
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What checking costs, next to the scalar engine without tests.
+"""What checking costs, compared with the scalar engine without tests.
 
 Usage: check_cost.py BUILD [--jobs N] [PROGRAM]…   Processor time: of the launches in the programs of tests/ml, each of
 which launches every kernel both ways; N programs at a time (default 1). Memory: the greatest of `smelt check` and

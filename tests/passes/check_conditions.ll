@@ -1,5 +1,5 @@
-; No lane has the number 40: the entry tells the checker of that comparison, and not of the one that may hold. Only
-; with advice, which is 8.
+; No lane has the number 40: the entry reports that comparison to the checker, and not the one that may hold. It does so
+; only if advice (8) is requested.
 ; run: check check-conditions also=8
 ; expect: call void @smelt_check_condition(ptr @smelt_check_site1)
 ; expect: %never = icmp eq i32 %lane, 40

@@ -1,5 +1,5 @@
-; A group is one gang if its code is small, where a step counts only as many vectors as have lanes that run it:
-; here 16, 8, 4 and 2 of 32. Barriers are then no code, and the masks are constants.
+; A group is one gang if its code is small. A step counts only the vectors that have active lanes: here 16, 8, 4
+; and 2 of 32. Barriers then need no code, and the masks are constants.
 ; run: simd simd-gang cpu=x86-64-v3 threads=256
 ; expect: define void @__smelt_entry(
 ; absent: gang_barrier

@@ -157,7 +157,7 @@ def _node(function: Callable, given: dict[str, Any]) -> Any:
                          "graphs")
     if not issubdtype(values[0].dtype, floating):
         raise ValueError(f"{name}: the dtype is {values[0].dtype.name}; expected a dtype of floats")
-    # The options are checked now, by a call on no matrices, and not when the graph is executed.
+    # A call on empty batches checks the options now rather than when the graph is executed.
     options = {key: option for key, option in given.items() if key not in _MATRICES}
     function(*(zeros((0, 1, 1), x.dtype) for x in values), **options)
     made = _list(_operation(function)(*values, **options))

@@ -6,7 +6,7 @@
 #include "abi/check.h"
 #include "compiler/pass.h"
 
-/* conditions.c — on request, the entry tells the checker of comparisons that are true for no thread of any
+/* conditions.c — on request, the entry reports to the checker which comparisons are true for no thread of any
  * grid. Requires: the module as clang wrote it. */
 smelt_status pass_check_conditions(struct unit *unit);
 

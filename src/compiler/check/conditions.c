@@ -1,7 +1,7 @@
-/* Comparisons of the user's code that are true for no thread of any grid, as advice: what positions and sizes
- * can be rules them out. Only those that a branch or a choice depends on count. They are looked for in a copy
- * of the module, in which everything is inlined and nothing is known of the launch; the entry then tells the
- * checker of each.
+/* Advice on comparisons of the user's code that are never true: the ranges of thread positions and sizes rule
+ * them out in every grid. Only comparisons that a branch or a select depends on count. The pass looks for
+ * them in a copy of the module, in which everything is inlined and nothing is known of the launch. It then
+ * adds a call to the entry for each, which reports it to the checker.
  *
  * Requires: the module as clang wrote it. */
 #include "compiler/bounds/bounds.h"
@@ -11,9 +11,9 @@
 #include <llvm-c/DebugInfo.h>
 #include <stdio.h>
 
-/* ---- What a comparison says. */
+/* ---- Predicates, and names of positions and sizes. */
 
-/* Whether the predicate holds for no x and y of these ranges. */
+/* Whether the predicate holds for no x and y of these ranges, which are of signed numbers. */
 static bool never_holds(LLVMIntPredicate predicate, struct value_range x, struct value_range y) {
     bool positive = x.low >= 0 && y.low >= 0;
     switch (predicate) {
@@ -34,13 +34,21 @@ static bool never_holds(LLVMIntPredicate predicate, struct value_range x, struct
     }
 }
 
-/* A position or a size, whatever the width it is brought to. */
+/* The call for a position or a size that a value was extended or truncated from; NULL: it is another value,
+ * or bits may be lost on the way. Positions in a grid and its sizes need 32 bits, others at most 16. */
 static LLVMValueRef number_of_thread(LLVMValueRef value) {
-    while (LLVMIsAZExtInst(value) || LLVMIsATruncInst(value)) value = LLVMGetOperand(value, 0);
-    return intrinsic_of(value) != INTRINSIC_NONE ? value : NULL;
+    unsigned width = 64;
+    for (; LLVMIsAZExtInst(value) || LLVMIsATruncInst(value); value = LLVMGetOperand(value, 0)) {
+        unsigned own = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+        if (own < width) width = own;
+    }
+    enum intrinsic intrinsic = intrinsic_of(value);
+    bool of_grid = intrinsic == INTRINSIC_THREAD_POSITION || intrinsic == INTRINSIC_THREADGROUP_POSITION ||
+                   intrinsic == INTRINSIC_GRID_THREADS || intrinsic == INTRINSIC_GRID_GROUPS;
+    return intrinsic != INTRINSIC_NONE && width >= (of_grid ? 32 : 16) ? value : NULL;
 }
 
-/* Of each, the name of its attribute, and the size that it is less than. */
+/* Each position and size, the name of its attribute, and the size that it is less than. */
 static const struct {
     enum intrinsic position;
     const char *name;
@@ -67,7 +75,7 @@ static int number_index(LLVMValueRef call) {
     return i;
 }
 
-/* The component that a call returns; 3: the number has none. */
+/* The component that a call returns; 3: the number is a scalar. */
 static uint64_t component(LLVMValueRef call) {
     uint64_t d = 3;
     if (LLVMGetNumArgOperands(call) == 1) is_constant_integer(LLVMGetOperand(call, 0), &d);
@@ -84,7 +92,7 @@ static bool name_number(LLVMValueRef call, char name[MOST_NAME]) {
     return true;
 }
 
-/* Whether x is a position, and y the size of what it counts in. */
+/* Whether x is a position, and y the size that it is less than. */
 static bool is_below(LLVMValueRef x, LLVMValueRef y) {
     LLVMValueRef position = number_of_thread(x), size = number_of_thread(y);
     int i = number_index(position);
@@ -92,7 +100,7 @@ static bool is_below(LLVMValueRef x, LLVMValueRef y) {
            numbers[i].size != INTRINSIC_NONE && component(position) == component(size);
 }
 
-/* ---- Whether it is ever true, and why not. */
+/* ---- Whether a comparison is ever true, and why not. */
 
 struct condition {
     struct bounds *b;
@@ -121,13 +129,15 @@ static bool is_below_never(const struct condition *c, char why[MOST_REASON]) {
     return true;
 }
 
+/* Whether the range ends where the type does: then nothing useful is known of the value. */
 static bool is_whole(LLVMValueRef value, struct value_range r) {
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
     int64_t half = width < 64 ? INT64_C(1) << (width - 1) : 0;
     return width >= 64 ? r.low == INT64_MIN || r.high == INT64_MAX : r.low <= -half || r.high >= half - 1;
 }
 
-/* "thread_index_in_simdgroup is at most 31". Values of which nothing is known have none. */
+/* Writes, for example, "thread_index_in_simdgroup is at most 31". False: it is a constant, or nothing is
+ * known of the value. */
 static bool explain(LLVMValueRef value, struct value_range r, char text[MOST_SIDE]) {
     char name[MOST_NAME];
     if (LLVMIsAConstantInt(value) || is_whole(value, r)) return false;
@@ -154,7 +164,7 @@ static bool is_never(const struct condition *c, char why[MOST_REASON]) {
 
 /* ---- The conditions of the copy. */
 
-/* The comparison of the user's that a branch or a choice depends on; NULL: none. */
+/* The comparison of the user's code that a branch or a select depends on; NULL: none. */
 static LLVMValueRef comparison_of(LLVMValueRef instruction) {
     bool branches = LLVMIsABranchInst(instruction) && LLVMIsConditional(instruction);
     if (!branches && !LLVMIsASelectInst(instruction)) return NULL;
@@ -164,15 +174,20 @@ static LLVMValueRef comparison_of(LLVMValueRef instruction) {
     return whole ? condition : NULL;
 }
 
-/* Whether its function is inlined in several places: it may be true in another. */
+/* Whether the comparison's line of code is there several times, in a function that is inlined in several
+ * places or in instances of a template: it may be true in another of them. */
 static bool is_repeated(LLVMValueRef entry, LLVMValueRef comparison) {
     LLVMMetadataRef place = LLVMInstructionGetDebugLoc(comparison), scope = LLVMDILocationGetScope(place),
-                    caller = LLVMDILocationGetInlinedAt(place);
+                    caller = LLVMDILocationGetInlinedAt(place), file = LLVMDIScopeGetFile(scope);
     FOR_EACH_BLOCK(block, entry)
     FOR_EACH_INSTRUCTION(other, block) {
         LLVMMetadataRef at = LLVMInstructionGetDebugLoc(other);
-        if (at && LLVMDILocationGetScope(at) == scope && LLVMDILocationGetInlinedAt(at) != caller)
-            return true;
+        if (!at || LLVMDILocationGetLine(at) != LLVMDILocationGetLine(place) ||
+            LLVMDILocationGetColumn(at) != LLVMDILocationGetColumn(place))
+            continue;
+        LLVMMetadataRef within = LLVMDILocationGetScope(at);
+        bool elsewhere = within != scope || LLVMDILocationGetInlinedAt(at) != caller;
+        if (elsewhere && LLVMDIScopeGetFile(within) == file) return true;
     }
     return false;
 }
@@ -187,28 +202,42 @@ static void tell(struct unit *unit, LLVMValueRef comparison, const char *why) {
     LLVMSetCurrentDebugLocation2(unit->builder, NULL);
 }
 
+/* Comparisons are judged by the conditions of their own block: later branches may use the same ones. */
 static void judge(struct unit *unit, struct bounds *b, int block) {
     FOR_EACH_INSTRUCTION(instruction, b->flow.blocks[block].block) {
         char why[MOST_REASON];
         LLVMValueRef comparison = comparison_of(instruction);
         if (!comparison) continue;
-        struct condition c = {b, block, LLVMGetICmpPredicate(comparison), LLVMGetOperand(comparison, 0),
+        int own = flow_index(&b->flow, LLVMGetInstructionParent(comparison));
+        struct condition c = {b, own, LLVMGetICmpPredicate(comparison), LLVMGetOperand(comparison, 0),
                               LLVMGetOperand(comparison, 1)};
         if (is_never(&c, why) && !is_repeated(b->unit->entry, comparison)) tell(unit, comparison, why);
     }
 }
 
-/* ---- Vectors that functions get as one number. */
+/* ---- Vectors that are passed to functions as one integer. */
 
-/* Of the operands of an or, the one of `width` bits that was shifted by `shift`; NULL: there is none. */
+/* A part in its place, or several: no other bits are in it. */
+static bool is_placed(LLVMValueRef value) {
+    if (!LLVMIsAInstruction(value)) return false;
+    if (LLVMGetInstructionOpcode(value) == LLVMOr)
+        return is_placed(LLVMGetOperand(value, 0)) && is_placed(LLVMGetOperand(value, 1));
+    if (LLVMGetInstructionOpcode(value) == LLVMShl) value = LLVMGetOperand(value, 0);
+    return LLVMIsAZExtInst(value) != NULL;
+}
+
+/* Of the parts that an or combines, the one of `width` bits that was shifted left by `shift`; NULL: none. */
 static LLVMValueRef part_at(LLVMValueRef packed, uint64_t shift, unsigned width) {
     if (!LLVMIsAInstruction(packed)) return NULL;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(packed);
     LLVMValueRef first = LLVMGetOperand(packed, 0);
     uint64_t by = 0;
     if (opcode == LLVMOr) {
-        LLVMValueRef part = part_at(first, shift, width);
-        return part ? part : part_at(LLVMGetOperand(packed, 1), shift, width);
+        LLVMValueRef left = part_at(first, shift, width),
+                     right = part_at(LLVMGetOperand(packed, 1), shift, width);
+        bool vector = is_placed(packed) && !(left && right);
+        if (!vector) return NULL; /* an or of numbers */
+        return left ? left : right;
     }
     if (opcode == LLVMShl) {
         if (!is_constant_integer(LLVMGetOperand(packed, 1), &by)) return NULL;
@@ -223,6 +252,7 @@ static bool is_packed(LLVMValueRef value) {
     return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMOr;
 }
 
+/* Replaces what is cut out of such an integer by the component that was put there. */
 static void unpack(LLVMValueRef entry) {
     FOR_EACH_BLOCK(block, entry)
     FOR_EACH_INSTRUCTION(cut, block) {

@@ -1,9 +1,9 @@
-/* Atomic operations on threadgroup memory are plain on a CPU: one thread of the system runs a whole group, so
- * nothing else can come between the reading and the writing.
+/* Makes atomic operations on threadgroup memory plain on a CPU: one system thread runs a whole group, so no
+ * other access can come between the load and the store.
  *
- * Two passes, since the SIMD engine runs updates lane by lane and must still see them as such:
- * pass_group_accesses, before the engine's own passes: loads and stores; pass_group_updates, on the code of
- * the group: atomicrmw and cmpxchg.
+ * These are two passes, because the SIMD engine runs updates lane by lane and must recognise them:
+ * pass_group_accesses, before the engine's own passes, changes loads and stores; pass_group_updates, on the
+ * gang's code, changes atomicrmw and cmpxchg.
  *
  * Requires: threadgroup memory has its own address space. Maintains: what the code does. */
 #include "compiler/pass.h"
@@ -30,7 +30,7 @@ static LLVMValueRef build_choice(LLVMBuilderRef b, LLVMIntPredicate predicate, L
     return LLVMBuildSelect(b, LLVMBuildICmp(b, predicate, x, y, ""), x, y, "");
 }
 
-/* What an update writes, or NULL: an operation that Metal does not have. */
+/* The value that an update writes, or NULL: an operation that Metal lacks. */
 static LLVMValueRef build_updated(LLVMBuilderRef b, LLVMAtomicRMWBinOp operation, LLVMValueRef old,
                                   LLVMValueRef value) {
     switch (operation) {

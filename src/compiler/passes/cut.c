@@ -1,6 +1,6 @@
-/* Long blocks are cut in pieces. LLVM's code generator takes a block as a whole: instruction selection looks
- * at all accesses of a block for each of them, and scheduling and the splitting of live ranges take a time
- * that grows with the square of its length. Unrolled code has blocks of 40,000 instructions.
+/* Long blocks are cut into pieces. LLVM's code generator takes a block as a whole: instruction selection
+ * looks at all accesses of a block for each of them, and scheduling and the splitting of live ranges take a
+ * time that grows with the square of its length. Unrolled code has blocks of 40,000 instructions.
  *
  * Between two pieces, a branch that is never taken leads through a block that does nothing. LLVM would join
  * pieces that only follow one another, and if the branch left for good, it would move all code that only
@@ -8,8 +8,9 @@
  * compares its context with a null pointer, other functions a number that has passed through empty inline
  * assembly.
  *
- * On GPUs, LLVM joins accesses to neighbours: for each group of accesses it looks at all instructions between
- * them. Pieces that follow one another suffice, as nothing joins these before code is generated.
+ * On GPUs, the pieces shorten a search: where LLVM joins accesses to neighbouring addresses, it looks, for
+ * each group of accesses, at all instructions between them. A plain branch between pieces suffices there, as
+ * no pass joins the pieces again before that.
  *
  * Requires: the lowered entry. Maintains: what the code does. */
 #include "compiler/budget.h"

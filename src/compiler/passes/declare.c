@@ -1,5 +1,5 @@
-/* Gives intrinsics their attributes, makes every function except the entry internal and always inlined, and
- * makes the initial contents of threadgroup variables undefined.
+/* Gives intrinsics their attributes, makes every function except the entry internal, outside of any comdat
+ * and always inlined, and makes the initial contents of threadgroup variables undefined.
  *
  * Requires: the module as clang wrote it. Establishes: after always-inline, only intrinsics and library
  * functions are called. */
@@ -123,8 +123,9 @@ smelt_status pass_declare(struct unit *unit) {
             drop(f, "optnone");
             add(unit, f, "alwaysinline");
             LLVMSetLinkage(f, LLVMInternalLinkage);
-            /* always-inline keeps functions of a comdat to its end: into those that nothing calls any more it
-             * would inline what they call, and so on, all of a chain of calls for each of its functions. */
+            /* always-inline removes functions of a comdat only when it ends. Until then it would inline into
+             * functions that nothing calls any more: for each function of a chain of calls, the rest of the
+             * chain. */
             LLVMSetComdat(f, NULL);
         }
     }

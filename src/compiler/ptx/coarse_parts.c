@@ -227,8 +227,9 @@ static void follow(struct coarsening *c, int from) {
     }
 }
 
-/* Every way from the last guard to an end leads through a block that is marked `always`: no way there avoids
- * it. Without loops, branches lead to later blocks only, so no earlier block may lead past it, or end. */
+/* Marks blocks `inside` and `always`. Every path from the last guard to an end passes through a block that is
+ * marked `always`. Without loops, branches lead only to later blocks: such a block is one that no earlier
+ * block branches past, and before which no block ends the thread. */
 static void mark_blocks(struct coarsening *c) {
     int from = find_guards(c), farthest = from;
     follow(c, from);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 /* At the highest level, NVPTX's code generator runs global value numbering twice. For each load, that
- * searches the blocks for the last write to memory, which takes long if there are many. At lower levels it
- * eliminates common subexpressions instead. */
+ * searches the blocks for the last write to memory, which takes long if there are many blocks or
+ * instructions. At lower levels it eliminates common subexpressions instead. */
 static LLVMCodeGenOptLevel choose_level(struct unit *unit) {
     uint64_t blocks;
     (void)budget_count(unit->entry, &blocks);

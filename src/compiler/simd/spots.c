@@ -1,4 +1,4 @@
-/* Addresses: base + (sum of terms) + bytes, for finding constants between two addresses. */
+/* Addresses as base + (sum of terms) + bytes, to find constant distances between them. */
 #include "compiler/simd/spots.h"
 #include "compiler/base.h"
 #include "compiler/bounds/bounds.h"
@@ -79,7 +79,7 @@ static bool sum_of_index(struct simd *s, LLVMValueRef index, struct sum *sum) {
     return !sum->full && sum->constant >= -SMALL_REACH && sum->constant <= SMALL_REACH;
 }
 
-/* One step of an address: its constants, and at most `indexes` that are not constant. */
+/* Adds one step of an address. Returns false if the address then has more than `indexes` variable indexes. */
 static bool add_step(struct simd *s, LLVMValueRef gep, int indexes, struct spot *place) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     struct spot sum = *place;

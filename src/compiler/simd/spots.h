@@ -20,11 +20,12 @@ struct spot {
     int64_t bytes;
 };
 
-/* Each step of the address has at most so many indexes that are not constant, or it is the base. */
+/* `indexes`: the most variable indexes that are taken apart; steps of the address with more stay in the
+ * base. */
 struct spot spot_of(struct simd *s, LLVMValueRef address, int indexes);
-/* … apart from `bytes`. */
+/* … whether the two differ in `bytes` at most. */
 bool spot_is_same(const struct spot *a, const struct spot *b);
-/* The constant between two addresses of one index; false: there is none to be seen. */
+/* The constant distance of two addresses of at most one variable index each; false: none was found. */
 bool spot_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes);
 
 #endif

@@ -1,12 +1,12 @@
-/* Tiles: loops in which each thread adds products to many sums, whose factors are a column and a row of
- * threadgroup memory:
+/* Finds tiles: loops in which each thread adds products to many sums. The factors of the products are a
+ * column and a row of threadgroup memory:
  *
  *   for (k …) for (i …) for (j …) sum[i][j] += left[k][row + i] * right[k][column + j];
  *
- * In a gang of threads side by side, the sums of one row i that lie next to each other, of one thread or of
- * neighbouring ones, are a vector, of which right[k] is loaded at once and left[k] is spread. A loop that has
- * more of these vectors than there are registers is written several times, for a part of them each
- * (tiles_write.c).
+ * In a gang of threads side by side, neighbouring sums of one row i, of one thread or of neighbouring
+ * threads, form a vector: its elements of right[k] are loaded at once, and that of left[k] is broadcast.
+ * If a loop has more of these vectors than fit the registers, it is written several times, each time for a
+ * part of them (tiles_write.c).
  *
  * Requires: the analysis, or the gang's code. */
 #include "compiler/simd/tiles.h"
@@ -24,7 +24,7 @@ struct sum {
     LLVMValueRef phi, result, factor, across;
     struct spot place; /* of `across` */
     unsigned links;    /* how a round adds to it: 1, and a bit for each product */
-    int row, line;     /* the first sums with that factor, and with a place that differs by a constant */
+    int row, line;     /* numbers of the first sum with that factor, and of the first with that spot */
 };
 
 /* ---- One sum. */
@@ -73,7 +73,7 @@ static LLVMValueRef load_of(LLVMValueRef factor) {
     return LLVMIsALoadInst(factor) ? factor : NULL;
 }
 
-/* factors: of the last product of a round. Returns struct sum's links; 0: it is no sum of products. */
+/* factors: of the last product of a round. Returns struct sum's links, or 0: not a sum of products. */
 static unsigned links_of(LLVMValueRef phi, LLVMBasicBlockRef block, LLVMValueRef result,
                          LLVMValueRef factors[2]) {
     LLVMValueRef others[2], value = result;
@@ -86,7 +86,7 @@ static unsigned links_of(LLVMValueRef phi, LLVMBasicBlockRef block, LLVMValueRef
         links = 2 * links + is_fma(value);
         value = tile_addend(value, value == result ? factors : others);
     }
-    return value ? links : 0;
+    return value && links > 1 ? links : 0;
 }
 
 /* ---- The loop. */
@@ -217,8 +217,8 @@ static bool add_vectors(struct simd *s, const struct sum *sums, int count, struc
 
 /* ---- Parts of a tile. */
 
-/* Cycles of a round, in quarters: two multiply-adds or loads a cycle, and a little more than four cycles
- * until a sum can be added to again. Each loop costs some more. */
+/* Quarters of a cycle per round: two multiply-adds and two loads per cycle, and a little more than four
+ * cycles until a sum can be added to again. Each loop costs a little more. */
 static int cost(int rows, int columns) {
     int vectors = rows * columns, loads = rows + columns, work = 2 * (vectors > loads ? vectors : loads);
     return (work < 18 ? 18 : work) + 3;
@@ -228,7 +228,7 @@ static int parts_of(int count, int most) {
     return (count + most - 1) / most;
 }
 
-/* Of all parts with at most so many rows and columns. */
+/* The cost of all parts, each of at most so many rows and columns. */
 static int cost_of_parts(const struct tile *tile, int rows, int columns) {
     int sum = 0;
     for (int row = 0; row < tile->rows; row += rows)
@@ -256,7 +256,7 @@ int tile_choose(const struct simd *s, const struct tile *tile, int *rows, int *c
 
 /* ---- Tiles. */
 
-/* With this factor of each product as the row's element. */
+/* Finds the tile in which factor `across` of each product, 0 or 1, is the row's element. */
 static bool find_along(struct simd *s, LLVMBasicBlockRef block, unsigned across, int width, struct sum *sums,
                        struct tile *tile) {
     int count = find_sums(s, block, across, sums);
@@ -292,7 +292,7 @@ bool tile_find(struct simd *s, LLVMBasicBlockRef block, int width, struct tile *
 
 #define LEAST_WIDTH 4
 
-/* Whether the row's elements in neighbouring threads follow each other. */
+/* Whether the row of each thread continues that of the thread before it. */
 static bool goes_on(struct simd *s, const struct tile *tile) {
     LLVMValueRef load = load_of(tile->vectors[0].across);
     int shape = shape_of(s, LLVMGetOperand(load, 0));
@@ -300,7 +300,7 @@ static bool goes_on(struct simd *s, const struct tile *tile) {
     return shape > 0 && shape == shape_stride(s, bytes);
 }
 
-/* So few rounds need not ask whether the launch has been stopped. */
+/* A loop of at most so many rounds need not check whether the launch has been stopped. */
 #define FEW_ROUNDS 4096
 
 static bool is_small(LLVMValueRef value) {

@@ -1,5 +1,5 @@
-/* Sums of tiles (tiles_write.c) outside of the tile's loop: phis of the loops around it and after it become
- * phis of vectors, loads and stores of neighbouring sums become one.
+/* Sums of tiles (tiles_write.c) outside the tile's loop. Phis in the loops around it and in the code after it
+ * become phis of vectors; loads, and stores, of neighbouring sums become one.
  *
  * Maintains: values. */
 #include "compiler/simd/spots.h"
@@ -8,7 +8,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-/* A phi of vectors that does not have its values yet, and the phis whose elements it has. */
+/* A phi of vectors, and the scalar phis that are its elements. */
 struct carried {
     LLVMValueRef phi;
     LLVMValueRef const *elements;
@@ -68,8 +68,8 @@ static bool has_plain_access(LLVMValueRef i) {
            LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic;
 }
 
-/* Whether the accesses, of one block, can be done together where the last of them is: whatever is between
- * them accesses other elements of the same array, or, for loads, writes nothing. */
+/* Whether the accesses, of one block, can be joined where the last of them is: instructions between them
+ * access other elements of the same array or, for loads, write nothing. */
 static bool can_be_last(struct tile_writer *w, LLVMValueRef const *accesses, LLVMValueRef *last) {
     LLVMBasicBlockRef block = LLVMGetInstructionParent(accesses[0]);
     bool loads = LLVMIsALoadInst(accesses[0]) != NULL;
@@ -106,7 +106,7 @@ static bool are_of_one_block(struct tile_writer *w, LLVMValueRef const *instruct
     return true;
 }
 
-/* Sums that the block before has loaded; NULL: others. */
+/* Elements that one block loads, as one load; NULL: others. */
 static LLVMValueRef load_together(struct tile_writer *w, LLVMValueRef const *elements) {
     LLVMBuilderRef b = w->s->unit->builder;
     LLVMValueRef last = NULL;
@@ -159,7 +159,7 @@ static bool are_phis_of_one_block(struct tile_writer *w, LLVMValueRef const *ele
     return true;
 }
 
-/* The vector of sums that these are after the loop; NULL: others. */
+/* The vector whose elements these results are after the loop; NULL: others. */
 static LLVMValueRef written_vector(struct tile_writer *w, LLVMValueRef const *elements) {
     size_t bytes = (size_t)w->tile->width * sizeof *elements;
     for (int v = 0; v < w->tile->count; v++)
@@ -194,7 +194,7 @@ static LLVMValueRef phi_of(LLVMValueRef value, LLVMBasicBlockRef block) {
     return NULL;
 }
 
-/* The phis that the values reach are carried, too. */
+/* Carries the phis that use the values. */
 static void carry_on(struct tile_writer *w, LLVMValueRef const *elements) {
     for (LLVMUseRef use = LLVMGetFirstUse(elements[0]); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use), *phis = NULL;
@@ -225,7 +225,7 @@ LLVMValueRef tile_carry_in(struct tile_writer *w, LLVMValueRef const *elements, 
     return carry(w, elements);
 }
 
-/* The phi's value by way of the block, if it has it: a switch may lead to a block twice. */
+/* The phi's value from the block, or NULL: a switch may lead to a block twice. */
 static LLVMValueRef known_incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
         if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
@@ -249,7 +249,7 @@ static void finish_carried(struct tile_writer *w, const struct carried *c) {
     }
 }
 
-/* A phi that nothing uses is erased later, as others may have it among their elements. */
+/* An unused phi is erased later: it may be an element of other carried phis. */
 static void drop(struct tile_writer *w, LLVMValueRef phi) {
     LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(phi));
     bool dropped = true;
@@ -263,7 +263,7 @@ static void drop(struct tile_writer *w, LLVMValueRef phi) {
     w->dead = dead;
 }
 
-/* Scalars for those who used the phis. */
+/* Replaces uses of the phis with elements of the vector. */
 static void take_apart(struct tile_writer *w, const struct carried *c) {
     LLVMBuilderRef b = w->s->unit->builder;
     LLVMValueRef place = c->phi;

@@ -1,6 +1,6 @@
-/* Tiles as loops of vectors (tiles.h), one loop for each part of the vectors that fits the registers: all
- * rounds for the first part, then all rounds for the next. What a part needs is written in its loop, so
- * elements are loaded again for each part. The sums stay vectors in the loops around this one.
+/* Writes tiles (tiles.h) as loops of vectors, one loop for each part of the vectors that fits the
+ * registers: all rounds for the first part, then all rounds for the next. Each loop computes what its part
+ * needs, so elements are loaded again for each part. The sums stay vectors in the loops around this one.
  *
  * Requires: a gang of threads side by side. Maintains: values; each sum is computed as before. */
 #include "compiler/simd/tiles_writer.h"
@@ -8,7 +8,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-/* A value of the original loop, and that of the loop being written. */
+/* A value of the original loop, and its copy in the loop being written. */
 struct copy {
     LLVMValueRef from, to;
 };
@@ -47,8 +47,7 @@ static LLVMValueRef write_scalar(struct tile_writer *w, LLVMValueRef value) {
 
 /* ---- Vectors. */
 
-/* An operand of all elements. Factors are in the order of those of the first element, if they are the same.
- */
+/* An operand of all elements. Factors are swapped if that makes one equal to the first element's factor. */
 static LLVMValueRef *operands_of(struct tile_writer *w, LLVMValueRef const *elements, unsigned operand) {
     LLVMValueRef *operands = arena_alloc(&w->s->arena, (size_t)w->tile->width * sizeof(LLVMValueRef));
     bool product = LLVMIsACallInst(elements[0]) || LLVMGetInstructionOpcode(elements[0]) == LLVMFMul;
@@ -63,14 +62,14 @@ static LLVMValueRef *operands_of(struct tile_writer *w, LLVMValueRef const *elem
     return operands;
 }
 
-/* … the sums, or the products, of elements that are sums. */
+/* … the sums, or the products, of elements that are additions; for others than tile_addend's, the
+ * operands. */
 static LLVMValueRef *terms_of(struct tile_writer *w, LLVMValueRef const *elements, bool sums) {
     LLVMValueRef *terms = arena_alloc(&w->s->arena, (size_t)w->tile->width * sizeof(LLVMValueRef));
     for (int n = 0; terms && n < w->tile->width; n++) {
         LLVMValueRef factors[2], addend = tile_addend(elements[n], factors);
-        if (!addend) return NULL;
-        unsigned other = LLVMGetOperand(elements[n], 0) == addend;
-        terms[n] = sums ? addend : LLVMGetOperand(elements[n], other);
+        unsigned product = !addend || LLVMGetOperand(elements[n], 0) == addend;
+        terms[n] = LLVMGetOperand(elements[n], sums ? 1 - product : product);
     }
     return terms;
 }
@@ -194,7 +193,7 @@ static bool is_in(const struct tile_vector *v, const struct part *part) {
            v->column < part->column + part->columns;
 }
 
-/* All rounds for one part, but the end; `from` leads to them. Returns false if the part is empty. */
+/* The loop of one part, without its end; `from` leads to it. Returns false if the part is empty. */
 static bool write_loop(struct tile_writer *w, const struct part *part, LLVMBasicBlockRef from,
                        LLVMValueRef *first) {
     const struct tile *tile = w->tile;
@@ -230,7 +229,7 @@ static bool write_loop(struct tile_writer *w, const struct part *part, LLVMBasic
     return true;
 }
 
-/* Another round, or on to the tile's block. */
+/* The branch to another round or to the tile's block. */
 static void end_loop(struct tile_writer *w) {
     LLVMBuilderRef b = w->s->unit->builder;
     LLVMValueRef end = LLVMGetBasicBlockTerminator(w->tile->block);
@@ -277,7 +276,7 @@ static bool is_result(const struct tile_writer *w, LLVMValueRef value) {
     return false;
 }
 
-/* What the last loop has instead of the old one's other values. */
+/* Copies, in the last loop, of the old loop's other values that are used outside. */
 static void write_others(struct tile_writer *w) {
     LLVMPositionBuilderBefore(w->s->unit->builder, LLVMGetBasicBlockTerminator(w->loop));
     FOR_EACH_INSTRUCTION(i, w->tile->block) {

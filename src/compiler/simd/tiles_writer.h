@@ -1,4 +1,4 @@
-/* What writes tiles (tiles_write.c) and their sums outside of the loop (tiles_carry.c). */
+/* The state of writing a tile's loops (tiles_write.c) and its sums outside of them (tiles_carry.c). */
 #ifndef SMELT_COMPILER_SIMD_TILES_WRITER_H
 #define SMELT_COMPILER_SIMD_TILES_WRITER_H
 
@@ -23,14 +23,14 @@ LLVMValueRef tile_gather(struct tile_writer *w, LLVMValueRef const *elements);
 /* … accesses to elements of `size` bytes that follow each other. */
 int64_t tile_size_of(struct tile_writer *w, LLVMValueRef value);
 bool tile_are_neighbours(struct tile_writer *w, LLVMValueRef const *accesses, int64_t size);
-/* … the elements, from outside of the loop, as a vector at the end of the block. Phis are carried as vectors;
- * their values follow in tile_carry_on, when the loops are there, for these and for the phis that the results
- * reach. */
+/* … elements from outside the loop, as a vector at the end of the block. Phis become phis of vectors,
+ * which get their values in tile_carry_on, after the loops are written. That also carries the phis that
+ * use the results. */
 LLVMValueRef tile_carry_in(struct tile_writer *w, LLVMValueRef const *elements, LLVMBasicBlockRef block);
 void tile_carry_on(struct tile_writer *w);
-/* … scalars for those who used the phis. */
+/* … replaces uses of the carried phis with elements of the vectors. */
 void tile_carry_apart(struct tile_writer *w);
-/* … when the old loop is gone: erases the phis, and joins stores of the results, which are `scalars` now. */
+/* … after the old loop is erased: erases the phis, and joins stores of the results, now `scalars`. */
 void tile_carry_end(struct tile_writer *w, LLVMValueRef const *scalars);
 
 #endif

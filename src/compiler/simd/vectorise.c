@@ -51,7 +51,8 @@ static bool fits_registers(const struct simd *s, int lanes, int carried) {
  */
 #define MAX_GANG_INSTRUCTIONS 2400
 
-/* A whole group, if its code is small and has registers, though counted as many simdgroups it is not. */
+/* has: whether a whole group can be one gang: its code is small and its sums fit the registers. This
+ * estimate is lower than that of choose_lanes, which counts every instruction once per chunk. */
 static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has) {
     int instructions, carried;
     *has = false;
@@ -61,8 +62,8 @@ static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has)
     return SMELT_OK;
 }
 
-/* One simdgroup. With barriers and a known group size: as many simdgroups as divide the group, keep the code
- * small and have registers. */
+/* One simdgroup. With barriers and a known group size: the whole group, or as many simdgroups as divide it,
+ * keep the code small and fit the registers. */
 static smelt_status choose_lanes(struct simd *s, int *chosen) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
@@ -242,7 +243,7 @@ static int most_lanes(const struct code_shape *code) {
     return lanes;
 }
 
-/* Products of a gang's tile: code generation takes a time that grows with their number. */
+/* Products of a gang's tile: the time of code generation grows with their number. */
 #define MOST_PRODUCTS 256
 
 static int count_products(LLVMBasicBlockRef block) {
@@ -252,9 +253,9 @@ static int count_products(LLVMBasicBlockRef block) {
     return count;
 }
 
-/* Threads side by side whose tiles become vectors (tiles.h): at least eight, which fill a vector. More share
- * the loads of a row, and there are fewer gangs that wait at barriers. 0: there are no tiles whose rows have
- * several elements in each thread. */
+/* Threads side by side whose tiles become vectors (tiles.h): at least eight, which fill a vector. With
+ * more, more threads share the loads of a row, and fewer gangs wait at barriers. 0: the code has no such
+ * tiles. */
 static int lanes_of_tiles(struct simd *s) {
     if (s->vector_bits == 128 || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
     FOR_EACH_BLOCK(block, s->entry) {

@@ -1,11 +1,13 @@
-/* Whether a whole threadgroup can be one gang. Its barriers then are no code, and its lanes' numbers are
- * constants: of a reduction in steps, `if (l < 16) part[l] += part[l + 16];` needs two vectors, however many
- * lanes the gang has.
+/* Estimates the size of the code of a gang that is a whole threadgroup. Its barriers need no code, and its
+ * lanes' numbers are constants: in a reduction in steps, `if (l < 16) part[l] += part[l + 16];` needs two
+ * vectors of eight lanes, however many lanes the gang has.
  *
- * So the size of the code is estimated before the analysis, instruction by instruction: integers that follow
- * from the lanes' numbers and constants need no code; what all lanes share, and sums of such numbers, are
- * computed once; everything else once per vector whose lanes may be on. */
+ * The estimate precedes the analysis and goes instruction by instruction. Integers computed from lanes'
+ * numbers and constants need no code. Values that all lanes share, and sums of these and such integers,
+ * are computed once. All others are computed once per vector whose lanes may be active. */
 #include "compiler/simd/simd.h"
+
+#include <string.h>
 
 enum kind { KIND_SHARED, KIND_NUMBER, KIND_POSITION, KIND_VARYING };
 
@@ -23,7 +25,7 @@ static bool is_integer(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
 }
 
-/* Of all operands together. A number and something shared that is not a constant give a position. */
+/* The kind of all operands together. A number and something shared that is not a constant give a position. */
 static enum kind kind_of_operands(struct simd *s, LLVMValueRef i) {
     enum kind most = KIND_SHARED;
     bool shared = false;
@@ -88,7 +90,7 @@ static bool find_kinds(struct simd *s, const struct flow *flow) {
     return changed;
 }
 
-/* ---- Lanes that may be on in a block. */
+/* ---- Lanes that may be active in a block. */
 
 struct lanes {
     int64_t first, end;
@@ -106,7 +108,8 @@ static bool is_own_number(struct simd *s, LLVMValueRef value) {
             s->code->size[1] == 1 && s->code->size[2] == 1);
 }
 
-/* The lanes for which a comparison with a constant gives `wanted`: those before or from a number on. */
+/* Keeps the lanes for which a comparison with a constant gives `wanted`: those below a number, or the
+ * rest. */
 static void keep_lanes(struct simd *s, LLVMValueRef condition, bool wanted, struct lanes *lanes) {
     uint64_t limit;
     if (!LLVMIsAICmpInst(condition) || !is_own_number(s, LLVMGetOperand(condition, 0)) ||
@@ -153,7 +156,7 @@ static int64_t vectors_of(const struct lanes *lanes, int chunk_lanes) {
     return (lanes->end - 1) / chunk_lanes - lanes->first / chunk_lanes + 1;
 }
 
-/* ---- */
+/* ---- The size. */
 
 static int64_t size_of_instruction(struct simd *s, LLVMValueRef i, int64_t vectors) {
     enum kind kind = kind_of(s, i);
@@ -180,6 +183,7 @@ static int carried_by_loops(const struct flow *flow, int chunks) {
 smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes, int *instructions,
                                       int *carried) {
     struct flow flow;
+    memset(s->table, 0, s->table_size * sizeof *s->table); /* an earlier analysis left shapes */
     TRY(flow_find(s->unit, s->entry, &s->arena, &flow));
     struct lanes *lanes = arena_alloc(&s->arena, (size_t)flow.block_count * sizeof *lanes);
     if (!lanes) return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");

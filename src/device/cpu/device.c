@@ -57,7 +57,7 @@ static void expire(void *context) {
     __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
 }
 
-/* before: bytes of it that lie before the argument's address. */
+/* bytes: of the memory; before: how many of them lie before the argument's address. */
 static void set_extent(struct buffer_extent *extent, uint64_t address, uint64_t before, uint64_t bytes) {
     extent->start = address - before;
     extent->bytes = bytes;
