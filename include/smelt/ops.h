@@ -188,7 +188,7 @@ typedef enum smelt_operation_kind {
     X(DEQUANTIZE, dequantize, OTHER, -1) /* w, scales[, biases] */                                           \
     X(ATTENTION, attention, OTHER, -1) /* q, k, v[, mask][, sinks]: see smelt_attention */                   \
     X(QUANTIZED_MATMUL, quantized_matmul, OTHER, -1) /* x, w, scales[, biases]: see smelt_quantized_matmul */ \
-    X(VIEW, view, SHAPE, 1)            /* see smelt_array_reinterpret; copied if not contiguous */
+    X(VIEW, view, SHAPE, 1)            /* see smelt_array_reinterpret; copied if not contiguous or not aligned */
 /* clang-format on */
 
 typedef enum smelt_operation {

@@ -73,3 +73,29 @@ LLVMValueRef simdgroup_combine(LLVMBuilderRef builder, enum simd_operation opera
     }
     return LLVMBuildXor(builder, a, b, "");
 }
+
+enum simd_operation simdgroup_of_updates(LLVMAtomicRMWBinOp operation) {
+    switch (operation) {
+    case LLVMAtomicRMWBinOpAdd:
+    case LLVMAtomicRMWBinOpSub:
+    case LLVMAtomicRMWBinOpFAdd:
+    case LLVMAtomicRMWBinOpFSub:
+        return SIMD_SUM;
+    case LLVMAtomicRMWBinOpAnd:
+        return SIMD_AND;
+    case LLVMAtomicRMWBinOpOr:
+        return SIMD_OR;
+    case LLVMAtomicRMWBinOpXor:
+        return SIMD_XOR;
+    case LLVMAtomicRMWBinOpMin:
+        return SIMD_MIN_SIGNED;
+    case LLVMAtomicRMWBinOpMax:
+        return SIMD_MAX_SIGNED;
+    case LLVMAtomicRMWBinOpUMin:
+        return SIMD_MIN_UNSIGNED;
+    case LLVMAtomicRMWBinOpUMax:
+        return SIMD_MAX_UNSIGNED;
+    default:
+        return SIMD_EXCLUSIVE;
+    }
+}

@@ -18,4 +18,8 @@ bool simdgroup_arguments(LLVMValueRef call, uint64_t *operation, uint64_t *width
 LLVMValueRef simdgroup_combine(LLVMBuilderRef builder, enum simd_operation operation, LLVMValueRef a,
                                LLVMValueRef b);
 
+/* The operation that combines the operands of several atomic updates of one address into one; additions and
+ * subtractions: SIMD_SUM. SIMD_EXCLUSIVE: there is none. */
+enum simd_operation simdgroup_of_updates(LLVMAtomicRMWBinOp operation);
+
 #endif

@@ -148,10 +148,11 @@ smelt_status evaluate_contiguous(const struct call *call, smelt_array **result) 
 
 smelt_status evaluate_view(const struct call *call, smelt_array **result) {
     smelt_dtype dtype = call->desc->dtype;
-    smelt_array *dense;
+    smelt_array *input = call->inputs[0], *dense;
     if (!smelt_dtype_bytes(dtype))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "view: dtype %d is not one of smelt_dtype", (int)dtype);
-    TRY(evaluate_contiguous(call, &dense));
+    bool aligned = (uintptr_t)input->data % smelt_dtype_bytes(dtype) == 0;
+    TRY(aligned ? call_contiguous(call, input, &dense) : copy(call, input, input->dtype, &dense));
     smelt_status status = smelt_array_reinterpret(dense, dtype, result);
     smelt_array_release(dense);
     return status;

@@ -12,6 +12,12 @@ BRANCHES = 600
 NARROW = {"SMELT_CPU": "sse2"}
 
 
+def signature(name, given="in"):
+    """Of a kernel with an input and an output, and the brace that begins its body."""
+    return (f"kernel void {name}(device const float *{given} [[buffer(0)]], device float *out [[buffer(1)]],\n"
+            "    uint i [[thread_position_in_grid]]) {\n")
+
+
 def run(scratch, source, name, inputs, count, device="cpu", **changes):
     """The output's floats, and the log."""
     output = os.path.join(scratch.out, f"{name}-{device}.npy")
@@ -38,8 +44,7 @@ def expect_same(scratch, source, name, inputs, count, **changes):
 
 
 def test_a_loop_too_large_unrolled_stays_a_loop(scratch):
-    source = ("kernel void sines(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n#pragma unroll\n"
+    source = (signature("sines") + "  float x = in[i];\n#pragma unroll\n"
               "  for (int k = 0; k < 4096; k++) x = sin(x + float(k));\n  out[i] = x;\n}\n")
     # In registers of 512 bits it is not too large.
     narrow = {"SMELT_CPU": os.environ.get("SMELT_CPU", "avx2")}
@@ -54,8 +59,7 @@ def test_loops_are_measured_before_they_are_unrolled(scratch):
     """Products in limbs, as of 256-bit numbers: each unrolls to some 10,000 instructions."""
     product = ("#pragma unroll\n  for (int i = 0; i < 30; i++) {{\n#pragma unroll\n    for (int j = 0; j < 30; j++)\n"
                "      s = s * 31u + (s >> 7) * uint(i + {k}) + a[(i * j + {k}) % 7];\n  }}\n")
-    source = ("kernel void limbs(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  uint a[7], s = i;\n"
+    source = (signature("limbs") + "  uint a[7], s = i;\n"
               "  for (int k = 0; k < 7; k++) a[k] = uint(in[(i + k) % 200] * 1000.0f);\n" +
               "".join(product.format(k=k) for k in range(12)) + "  out[i] = float(s & 0xffffu);\n}\n")
     log = expect_same(scratch, source, "limbs", "rand:float32:200", THREADS)
@@ -64,8 +68,7 @@ def test_loops_are_measured_before_they_are_unrolled(scratch):
 
 def test_loops_of_unknown_rounds_count_as_eight(scratch):
     """512 copies of a loop, each of which is unrolled to eight rounds and the rest."""
-    source = ("kernel void nested(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                   uint i [[thread_position_in_grid]]) {\n  uint n = uint(in[0] * 0.0f) + 3u;\n  float all = 0;\n"
+    source = (signature("nested") + "  uint n = uint(in[0] * 0.0f) + 3u;\n  float all = 0;\n"
               "#pragma unroll(8)\n  for (uint a = 0; a < 8; a++) {\n#pragma unroll(8)\n    for (uint b = 0; b < 8; b++) {\n"
               "#pragma unroll(8)\n      for (uint c = 0; c < 8; c++) {\n        float sum = 0;\n#pragma unroll\n"
               "        for (uint k = 0; k < n; k++)\n"
@@ -77,10 +80,8 @@ def test_loops_of_unknown_rounds_count_as_eight(scratch):
 
 def test_thousands_of_calls_stay_calls(scratch):
     calls = "".join(f"  x = sin(x + {k}.0f);\n" for k in range(4096))
-    source = ("kernel void calls(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" + calls + "  out[i] = x;\n}\n")
-    loop = ("kernel void loop(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-            "                 uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n"
+    source = (signature("calls") + "  float x = in[i];\n" + calls + "  out[i] = x;\n}\n")
+    loop = (signature("loop") + "  float x = in[i];\n"
             "  for (int k = 0; k < 4096; k++) x = sin(x + float(k));\n  out[i] = x;\n}\n")
     found, log = run(scratch, source, "calls", "rand:float32:200", THREADS)
     expect(list(found) == list(run(scratch, loop, "loop", "rand:float32:200", THREADS)[0]), "calls and a loop differ")
@@ -90,8 +91,7 @@ def test_thousands_of_calls_stay_calls(scratch):
 def test_hundreds_of_branches_run(scratch):
     branches = "".join(f"  if (in[(x + {k}u) % 256u] > 0.5f) {{ slots[{k % 7}] += float({k}); x = x * 5u + 1u; }}\n"
                        for k in range(BRANCHES))
-    source = ("kernel void branches(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                     uint i [[thread_position_in_grid]]) {\n  uint x = i;\n"
+    source = (signature("branches") + "  uint x = i;\n"
               "  device float *slots = out + i * 8;\n  for (int k = 0; k < 8; k++) slots[k] = 0;\n" + branches +
               "  slots[7] = float(x & 0xffffu);\n}\n")
     found, _ = run(scratch, source, "branches", "rand:float32:256", THREADS * 8, **NARROW)
@@ -128,8 +128,7 @@ def test_attention_of_a_large_head_runs(scratch):
 def test_a_thread_too_large_is_optimised_once(scratch):
     """Without a request to unroll, the plain form would have the same code of a thread."""
     steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(900))
-    source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    source = (signature("steps") + "  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
     if FULL:  # the scalar engine runs it on both devices
         expect_same(scratch, source, "large", "rand:float32:128", THREADS, **NARROW)
     done = scratch.run(["show", scratch.file("large.metal", HEADER + source), "-b", "0=rand:float32:128", "-b",
@@ -143,8 +142,7 @@ def test_a_thread_too_large_is_optimised_once(scratch):
 def test_vector_code_too_large_is_written_from_one_optimised_code(scratch):
     """Only the vector code shows that it is too large, in the best and in the plain form."""
     steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(500))
-    source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    source = (signature("steps") + "  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
     if FULL:  # the scalar engine runs it on both devices
         expect_same(scratch, source, "vectors", "rand:float32:128", THREADS, **NARROW)
     file = scratch.file("vectors.metal", HEADER + source)
@@ -161,8 +159,7 @@ def test_vector_code_too_large_is_written_from_one_optimised_code(scratch):
 
 def test_a_long_block_is_cut(scratch):
     steps = "".join(f"  x = fma(x, in[i + {k % 256}u], {k % 9}.0f); out[i + {THREADS * (k % 4)}u] = x;\n" for k in range(900))
-    source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" + steps + "}\n")
+    source = (signature("steps") + "  float x = in[i];\n" + steps + "}\n")
     expect_same(scratch, source, "steps", "rand:float32:512", THREADS * 4, SMELT_TIERS=TIERS)  # the best code takes ten seconds
     file = scratch.file("steps.metal", HEADER + source)
     for device, cut in (("cpu", True), ("cpu-scalar", False)):
@@ -174,8 +171,7 @@ def test_a_long_block_is_cut(scratch):
 
 def test_a_long_block_is_cut_for_gpus(scratch):
     steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(900))
-    source = ("kernel void chain(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    source = (signature("chain") + "  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
     file = scratch.file("chain.metal", HEADER + source)
     done = scratch.run(["show", file, "--target", "sm_90a", "--after", "cut"])
     expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
@@ -205,8 +201,7 @@ def test_a_long_thread_is_optimised_by_fewer_passes(scratch):
 def test_the_pieces_of_a_long_block_stay_apart(scratch):
     """Code that only later pieces need could move past the branches between them, into one block again."""
     steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(900))
-    source = ("kernel void chain(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    source = (signature("chain") + "  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
     expect_same(scratch, source, "chain", "rand:float32:128", THREADS)
     done = scratch.run(["show", scratch.file("chain.metal", HEADER + source), "-b", "0=rand:float32:128", "-b",
                         f"1:out:float32:{THREADS}", "--grid", str(THREADS), "--threadgroup", "64", "--device", "cpu-scalar",
@@ -254,8 +249,7 @@ number step(number x, number y) {
 def test_functions_of_a_large_kernel_are_optimised_once(scratch):
     """Products of 256 bits, of which there are 72 copies: the results are those of Python's integers."""
     steps = "".join("  x = step(x, y); y = step(y, x);\n" for k in range(3))
-    source = (NUMBERS + "kernel void numbers(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                    uint i [[thread_position_in_grid]]) {\n  number x, y;\n"
+    source = (NUMBERS + signature("numbers") + "  number x, y;\n"
               "  for (uint k = 0; k < 8; k++) x.limbs[k] = uint(in[0] * 0.0f) + i * 77u + k, y.limbs[k] = i + k * k * 12345u;\n" +
               steps + "  for (int k = 0; k < 8; k++) out[i * 8 + k] = float((x.limbs[k] ^ y.limbs[k]) & 0xffffffu);\n}\n")
     found, log = run(scratch, source, "numbers", "rand:float32:8", THREADS * 8, **NARROW)
@@ -285,8 +279,7 @@ def test_functions_of_a_large_kernel_are_optimised_once(scratch):
 def test_products_of_64_bits_count_as_the_instructions_they_become(scratch):
     """AVX2 cannot multiply them as vectors: each is a dozen instructions, and its upper half one product per lane."""
     steps = "".join(f"  {{ ulong high = mulhi(s, s + {k}); s = s * carry + {k}; carry = high + (s < carry); }}\n" for k in range(200))
-    source = ("kernel void limbs(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  ulong s = i, carry = ulong(in[i]);\n" + steps +
+    source = (signature("limbs") + "  ulong s = i, carry = ulong(in[i]);\n" + steps +
               "  out[i] = float(s ^ carry);\n}\n")
     text = why(scratch, source, "limbs", "rand:float32:200", THREADS, SMELT_CPU="avx2")
     expect("the simd engine refuses this kernel: it is too large for vector code: instructions of vector code: " in text, text)
@@ -307,8 +300,7 @@ def test_code_refused_late_keeps_the_layout_of_structures(scratch):
 def test_vector_code_far_too_large_is_not_cleaned(scratch):
     branches = "".join(f"  if (a[m & 255] > {k}.5f) {{ m += b[i + {k}]; x += a[m & 127]; }} else {{ m ^= b[i * 3u + {k}u]; }}\n"
                        for k in range(240))
-    source = ("kernel void gathers(device const float *a [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                    uint i [[thread_position_in_grid]]) {\n  float x = a[i];\n  int m = int(x);\n"
+    source = (signature("gathers", "a") + "  float x = a[i];\n  int m = int(x);\n"
               "  device const int *b = (device const int *)a;\n" + branches + "  out[i] = x + float(m);\n}\n")
     text = why(scratch, source, "gathers", "rand:float32:1024", THREADS, SMELT_CPU="avx2")
     expect("instructions of vector code as it is written: " in text, text)
@@ -318,8 +310,7 @@ def test_cases_that_fall_through_are_refused_before_their_masks_become_registers
     if not FULL:
         return
     cases = "".join(f"  case {k}: x += in[i + {k}u];\n" for k in range(800))
-    source = ("kernel void cases(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                  uint i [[thread_position_in_grid]]) {\n  float x = 0;\n  switch (uint(in[i])) {\n" + cases +
+    source = (signature("cases") + "  float x = 0;\n  switch (uint(in[i])) {\n" + cases +
               "  }\n  out[i] = x;\n}\n")
     text = why(scratch, source, "cases", "rand:float32:1024", THREADS, SMELT_CPU="avx2")
     expect("values between branches of vector code times branches: " in text, text)
@@ -328,8 +319,7 @@ def test_cases_that_fall_through_are_refused_before_their_masks_become_registers
 def test_loops_nested_deeply_are_optimised_once(scratch):
     """Each of the loop passes looked at the inner loops again for each loop around them, and copied some."""
     depth = 30
-    source = ("kernel void nested(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-              "                   uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" +
+    source = (signature("nested") + "  float x = in[i];\n" +
               "".join(f"  for (int k{k} = 0; k{k} < int(in[{k}] + 1.0f); k{k}++) {{ x += in[i + k{k}];\n" for k in range(depth)) +
               "  x *= 0.5f;\n" + "}" * depth + "  out[i] = x;\n}\n")
     if FULL:
@@ -347,8 +337,7 @@ def test_long_chains_of_calls_are_inlined_once(scratch):
         chain += f"S f{k}(S s, float x) {{ s = f{k - 1}(s, x + {k}.0f); s.b[{k % 4}] += {k}u; return s; }}\n"
     for calls in (60, 240):
         file = scratch.file(f"chain{calls}.metal", HEADER + chain + (
-            "kernel void chain(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
-            "                  uint i [[thread_position_in_grid]]) {\n  S s = {};\n  s.a = in[i];\n"
+            signature("chain") + "  S s = {};\n  s.a = in[i];\n"
             f"  s = f{calls}(s, in[1]);\n  out[i] = s.a.x + float(s.b[3]);\n}}\n"))
         done = scratch.run(["show", file, "chain", "--time", "--device", "cpu-scalar"])
         expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")

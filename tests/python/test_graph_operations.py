@@ -23,6 +23,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "topk": (lambda a: smelt.topk(a, 3), [(5, 40)]),
     "contiguous": (lambda a: smelt.contiguous(smelt.transpose(a)) * 2, [(20, 30)]),
     "view": (lambda a: smelt.view(smelt.transpose(a * 2), "int16").astype("float32") + smelt.view(a, "uint32").view("float32")[0, 0], [(20, 30)]),
+    "unaligned view": (lambda a: smelt.view(smelt.view(a, "uint8")[:, 1:9], "uint32") * 1.0, [(5, 6)]),
     "grid_sample": (lambda a, g: smelt.grid_sample(a, g, "bilinear", "border"), [(1, 4, 5, 2), (1, 3, 3, 2)]),
     "chunk_inverse": (lambda a: smelt.chunk_inverse(a * 0.3), [(1, 10, 2, 4)]),
     "hadamard": (smelt.hadamard_transform, [(3, 16)]),

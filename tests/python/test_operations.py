@@ -139,6 +139,7 @@ def test_shapes():
         (smelt.triu(a, 1), np.triu(values, 1)), (smelt.diagonal(a, 1, 1, 2), np.diagonal(values, 1, 1, 2)),
         (smelt.diag(a[0, 0], -1), np.diag(values[0, 0], -1)), (smelt.diag(a[0, 0], 2), np.diag(values[0, 0], 2)),
         (smelt.contiguous(a.T), values.T), (smelt.view(a, "uint8"), values.view(np.uint8)),
+        (smelt.view(smelt.view(a, "uint8")[0, 0, 1:9], "float32"), values.view(np.uint8)[0, 0, 1:9].view(np.float32)),
         (smelt.view(a.T, "int16"), np.ascontiguousarray(values.T).view(np.int16)),
     ]
     for i, (made, wanted) in enumerate(pairs):

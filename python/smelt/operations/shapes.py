@@ -191,6 +191,6 @@ def contiguous(a: array, allow_col_major: bool = False, *, stream: Stream = None
 
 def view(a: Array, dtype: Dtype, stream: Stream = None) -> array:
     """The array's bytes as another dtype; the last dimension has as many elements as fit. Not copied if the array is
-    contiguous. ValueError if the last dimension is not a whole number of elements, or if a contiguous array's address is
-    not aligned for the dtype. Views as another dtype have no derivative."""
+    contiguous and its address is aligned for the dtype. ValueError if the last dimension is not a whole number of elements.
+    Views as another dtype have no derivative."""
     return apply("view", (a,), dtype=dtype)

@@ -6,7 +6,7 @@
  * gang's code, changes atomicrmw and cmpxchg.
  *
  * Requires: threadgroup memory has its own address space. Maintains: what the code does. */
-#include "compiler/pass.h"
+#include "compiler/combine.h"
 
 #define THREADGROUP_SPACE 3
 
@@ -25,42 +25,14 @@ smelt_status pass_group_accesses(struct unit *unit) {
     return SMELT_OK;
 }
 
-static LLVMValueRef build_choice(LLVMBuilderRef b, LLVMIntPredicate predicate, LLVMValueRef x,
-                                 LLVMValueRef y) {
-    return LLVMBuildSelect(b, LLVMBuildICmp(b, predicate, x, y, ""), x, y, "");
-}
-
-/* The value that an update writes, or NULL: an operation that Metal lacks. */
+/* The value that an update writes; NULL: an operation that Metal does not have for integers or floats. */
 static LLVMValueRef build_updated(LLVMBuilderRef b, LLVMAtomicRMWBinOp operation, LLVMValueRef old,
                                   LLVMValueRef value) {
-    switch (operation) {
-    case LLVMAtomicRMWBinOpXchg:
-        return value;
-    case LLVMAtomicRMWBinOpAdd:
-        return LLVMBuildAdd(b, old, value, "");
-    case LLVMAtomicRMWBinOpSub:
-        return LLVMBuildSub(b, old, value, "");
-    case LLVMAtomicRMWBinOpAnd:
-        return LLVMBuildAnd(b, old, value, "");
-    case LLVMAtomicRMWBinOpOr:
-        return LLVMBuildOr(b, old, value, "");
-    case LLVMAtomicRMWBinOpXor:
-        return LLVMBuildXor(b, old, value, "");
-    case LLVMAtomicRMWBinOpMin:
-        return build_choice(b, LLVMIntSLE, old, value);
-    case LLVMAtomicRMWBinOpMax:
-        return build_choice(b, LLVMIntSGE, old, value);
-    case LLVMAtomicRMWBinOpUMin:
-        return build_choice(b, LLVMIntULE, old, value);
-    case LLVMAtomicRMWBinOpUMax:
-        return build_choice(b, LLVMIntUGE, old, value);
-    case LLVMAtomicRMWBinOpFAdd:
-        return LLVMBuildFAdd(b, old, value, "");
-    case LLVMAtomicRMWBinOpFSub:
-        return LLVMBuildFSub(b, old, value, "");
-    default:
-        return NULL;
-    }
+    if (operation == LLVMAtomicRMWBinOpXchg) return value;
+    if (operation == LLVMAtomicRMWBinOpSub) return LLVMBuildSub(b, old, value, "");
+    if (operation == LLVMAtomicRMWBinOpFSub) return LLVMBuildFSub(b, old, value, "");
+    enum simd_operation combined = simdgroup_of_updates(operation);
+    return combined == SIMD_EXCLUSIVE ? NULL : simdgroup_combine(b, combined, old, value);
 }
 
 static LLVMValueRef build_load(struct unit *unit, LLVMTypeRef type, LLVMValueRef update) {

@@ -6,6 +6,7 @@
  * chunk_count stack slots (old values, then i1 successes), kept in `chunks` of the compare-exchange's value.
  * emit_atomic turns each extractvalue of it into loads of these. chunk_of and chunk_set are never used for
  * the pair itself; both its parts are varying. */
+#include "compiler/combine.h"
 #include "compiler/simd/lanes.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -235,33 +236,6 @@ static void emit_by_lane(struct simd *s, LLVMValueRef instruction) {
 
 /* ---- Read-modify-write at one address. */
 
-/* The operation that combines several operands into one; SIMD_EXCLUSIVE: there is none. */
-static enum simd_operation combined_by(LLVMAtomicRMWBinOp operation) {
-    switch (operation) {
-    case LLVMAtomicRMWBinOpAdd:
-    case LLVMAtomicRMWBinOpSub:
-    case LLVMAtomicRMWBinOpFAdd:
-    case LLVMAtomicRMWBinOpFSub:
-        return SIMD_SUM;
-    case LLVMAtomicRMWBinOpAnd:
-        return SIMD_AND;
-    case LLVMAtomicRMWBinOpOr:
-        return SIMD_OR;
-    case LLVMAtomicRMWBinOpXor:
-        return SIMD_XOR;
-    case LLVMAtomicRMWBinOpMin:
-        return SIMD_MIN_SIGNED;
-    case LLVMAtomicRMWBinOpMax:
-        return SIMD_MAX_SIGNED;
-    case LLVMAtomicRMWBinOpUMin:
-        return SIMD_MIN_UNSIGNED;
-    case LLVMAtomicRMWBinOpUMax:
-        return SIMD_MAX_UNSIGNED;
-    default:
-        return SIMD_EXCLUSIVE;
-    }
-}
-
 static bool is_integer(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
 }
@@ -311,7 +285,7 @@ static void update_once(struct simd *s, LLVMValueRef instruction, enum simd_oper
 
 static void emit_update(struct simd *s, LLVMValueRef instruction) {
     LLVMValueRef value = LLVMGetOperand(instruction, 1);
-    enum simd_operation operation = combined_by(LLVMGetAtomicRMWBinOp(instruction));
+    enum simd_operation operation = simdgroup_of_updates(LLVMGetAtomicRMWBinOp(instruction));
     bool combines = operation != SIMD_EXCLUSIVE && (is_integer(value) || !is_used(instruction));
     if (combines && shape_of(s, LLVMGetOperand(instruction, 0)) == SHAPE_UNIFORM) {
         update_once(s, instruction, operation);
