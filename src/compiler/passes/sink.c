@@ -437,26 +437,41 @@ static bool sink_to_block(const struct flow *flow, LLVMValueRef load) {
     return true;
 }
 
+/* All loads, as they stand now: a load that moves down is not met again. */
+static LLVMValueRef *list_loads(struct unit *unit, struct arena *arena, int *count) {
+    *count = 0;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) *count += LLVMIsALoadInst(i) != NULL;
+    LLVMValueRef *loads = arena_alloc(arena, (size_t)(*count + 1) * sizeof(LLVMValueRef));
+    int n = 0;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (loads && LLVMIsALoadInst(i)) loads[n++] = i;
+    }
+    return loads;
+}
+
+/* Until a load moves to another block, or gets one; *changed: whether one did. */
+static smelt_status sink_next(struct unit *unit, struct arena *arena, bool *changed) {
+    struct flow flow;
+    int count;
+    *changed = false;
+    TRY(flow_find(unit, unit->entry, arena, &flow));
+    LLVMValueRef *loads = list_loads(unit, arena, &count);
+    if (!loads) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
+    for (int n = 0; n < count && !*changed; n++)
+        *changed =
+            sink_one(unit, &flow, loads[n]) || sink_to_edge(unit, loads[n]) || sink_to_block(&flow, loads[n]);
+    return SMELT_OK;
+}
+
 smelt_status pass_sink(struct unit *unit) {
     bool changed = true;
-    while (changed) {
+    smelt_status status = SMELT_OK;
+    while (changed && status == SMELT_OK) {
         struct arena arena = {0};
-        struct flow flow;
-        smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
-        if (status != SMELT_OK) {
-            arena_free(&arena);
-            return status;
-        }
-        changed = false;
-        FOR_EACH_BLOCK(block, unit->entry) {
-            FOR_EACH_INSTRUCTION(instruction, block) {
-                changed = sink_one(unit, &flow, instruction) || sink_to_edge(unit, instruction) ||
-                          sink_to_block(&flow, instruction);
-                if (changed) break;
-            }
-            if (changed) break;
-        }
+        status = sink_next(unit, &arena, &changed);
         arena_free(&arena);
     }
-    return SMELT_OK;
+    return status;
 }
