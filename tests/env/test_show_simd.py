@@ -55,6 +55,12 @@ def test_a_masked_loop_is_named(scratch):
     expect_in(text, "k.body:3:", "masked loop: lanes leave it in different iterations")
 
 
+def test_threads_of_a_row_share_a_quotient_by_its_length_without_speculation(scratch):
+    for group in "--grid 4096 --threadgroup 64", "--grid 256,16 --threadgroup 64,4":
+        text = show(scratch, "out[i] = x[i / 256];\n", "-i x=ones:float32:4096 -o out:float32:4096 " + group, "--why")
+        expect_in(text, "all accesses are plain vectors, all control flow is uniform")
+
+
 def test_speculation_is_named(scratch):
     text = show(scratch, "out[i] = x[i / n];\n", "-i n=64 " + FLOATS, "--why")
     expect_in(text, "k.body:2:", "speculation:")

@@ -273,6 +273,16 @@ static unsigned zeros_of_position(struct simd *s, int dimension) {
     return dimension == 0 && s->code->rows ? zeros_of_number(step | SIMDGROUP_LANES) : 0;
 }
 
+/* Of a group's size. Where it is not known, full groups of one dimension, and rows, are whole numbers of
+ * gangs. */
+static unsigned zeros_of_size(const struct simd *s, int dimension) {
+    const struct code_shape *code = s->code;
+    if (code->size[dimension]) return zeros_of_number(code->size[dimension]);
+    bool line = code->size[1] == 1 && code->size[2] == 1;
+    if (dimension != 0 || code->masked || (!line && !code->rows)) return 0;
+    return zeros_of_number(code->multiple ? code->multiple : SIMDGROUP_LANES);
+}
+
 static unsigned zeros_of_source(void *context, LLVMValueRef call) {
     struct simd *s = context;
     enum intrinsic intrinsic = intrinsic_of(call);
@@ -285,14 +295,11 @@ static unsigned zeros_of_source(void *context, LLVMValueRef call) {
     if (LLVMGetNumArgOperands(call) != 1 || !is_constant_integer(LLVMGetOperand(call, 0), &dimension) ||
         dimension > 2)
         return 0;
-    uint32_t size = s->code->size[dimension];
-    unsigned of_position = zeros_of_position(s, (int)dimension);
+    unsigned of_position = zeros_of_position(s, (int)dimension), of_size = zeros_of_size(s, (int)dimension);
     if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP) return of_position;
-    if (size == 0) return 0;
     if (intrinsic == INTRINSIC_THREADGROUP_SIZE || intrinsic == INTRINSIC_DISPATCH_THREADGROUP_SIZE)
-        return zeros_of_number(size);
-    if (intrinsic == INTRINSIC_THREAD_POSITION)
-        return of_position < zeros_of_number(size) ? of_position : zeros_of_number(size);
+        return of_size;
+    if (intrinsic == INTRINSIC_THREAD_POSITION) return of_position < of_size ? of_position : of_size;
     return 0;
 }
 
