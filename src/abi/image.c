@@ -10,19 +10,21 @@ struct header {
     char magic[8];
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
-    uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
+    uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size,
+        reduced_size;
     uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct, joined,
         alone, coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt12";
+static const char magic[8] = "smelt13";
 
 void image_free(struct image *image) {
     free(image->bindings);
     free(image->tensors);
     free(image->sites);
     free(image->refusal);
+    free(image->reduced);
     free(image->object);
     *image = (struct image){0};
 }
@@ -35,6 +37,8 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
     text_append(&body, image->object, image->object_size);
     size_t refusal_size = image->refusal ? strlen(image->refusal) : 0;
     text_append(&body, image->refusal, refusal_size);
+    size_t reduced_size = image->reduced ? strlen(image->reduced) : 0;
+    text_append(&body, image->reduced, reduced_size);
     struct header header = {.checksum = hash_bytes(text_string(&body), body.length),
                             .size = body.length,
                             .threadgroup_bytes = image->threadgroup_bytes,
@@ -43,6 +47,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .stack_bytes = image->stack_bytes,
                             .object_size = image->object_size,
                             .refusal_size = refusal_size,
+                            .reduced_size = reduced_size,
                             .max_threads = image->max_threads,
                             .required_threads = {image->required_threads[0], image->required_threads[1],
                                                  image->required_threads[2]},
@@ -126,8 +131,13 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     size_t bindings = (size_t)header.binding_count * sizeof(struct binding);
     size_t tensors = (size_t)header.tensor_count * sizeof(struct tensor_binding);
     size_t sites = (size_t)header.site_count * sizeof(struct site);
-    if (header.object_size > size || header.refusal_size > size - header.object_size ||
-        size - header.object_size - header.refusal_size != bindings + tensors + sites)
+    uint64_t left = size, sizes[] = {header.object_size, header.refusal_size, header.reduced_size};
+    bool fits = true;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && fits; i++) {
+        fits = sizes[i] <= left;
+        left -= sizes[i];
+    }
+    if (!fits || left != bindings + tensors + sites)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not match its size");
     const char *object = bytes + bindings + tensors + sites;
     bool text = engine_traits(header.engine)->may_be_text &&
@@ -159,8 +169,11 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     out.tensors = copy_of(bytes + bindings, tensors);
     out.sites = copy_of(bytes + bindings + tensors, sites);
     out.object = copy_of(object, header.object_size);
-    if (header.refusal_size) out.refusal = string_copy(object + header.object_size, header.refusal_size);
-    if (!out.bindings || !out.tensors || !out.sites || !out.object || (header.refusal_size && !out.refusal)) {
+    const char *refusal = object + header.object_size, *reduced = refusal + header.refusal_size;
+    if (header.refusal_size) out.refusal = string_copy(refusal, header.refusal_size);
+    if (header.reduced_size) out.reduced = string_copy(reduced, header.reduced_size);
+    if (!out.bindings || !out.tensors || !out.sites || !out.object || (header.refusal_size && !out.refusal) ||
+        (header.reduced_size && !out.reduced)) {
         image_free(&out);
         return fail_out_of_memory(size);
     }

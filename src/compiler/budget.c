@@ -1,6 +1,9 @@
 #include "compiler/budget.h"
 #include "compiler/flow.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 static const struct {
     uint64_t limit;
     const char *measure;
@@ -72,22 +75,41 @@ bool budget_is_near(struct unit *unit) {
     return instructions * registers_per_value(unit) > budgets[BUDGET_GANG].limit / 5;
 }
 
-static bool has_deep_loops(struct unit *unit) {
+smelt_status budget_reduce(struct unit *unit, const char *less, const char *measure, uint64_t size,
+                           uint64_t limit) {
+    char *before = unit->result->image.reduced, *after = NULL;
+    int length = asprintf(&after, "%s%s%s: %s: %llu, at most %llu", before ? before : "", before ? "; " : "",
+                          less, measure, (unsigned long long)size, (unsigned long long)limit);
+    if (length < 0) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a note of its size");
+    unit->result->image.reduced = after;
+    free(before);
+    return SMELT_OK;
+}
+
+/* How many loops are within one another. */
+static uint64_t depth_of_loops(struct unit *unit) {
     struct arena arena = {0};
     struct flow flow;
     int deepest = 0;
     if (flow_find(unit, unit->entry, &arena, &flow) != SMELT_OK) flow.loop_count = 0;
-    for (int loop = 0; loop < flow.loop_count && deepest <= DEEP_LOOPS; loop++) {
+    for (int loop = 0; loop < flow.loop_count; loop++) {
         int depth = 1;
         for (int outer = flow.loops[loop].parent; outer >= 0; outer = flow.loops[outer].parent) depth++;
         if (depth > deepest) deepest = depth;
     }
     arena_free(&arena);
-    return deepest > DEEP_LOOPS;
+    return (uint64_t)deepest;
 }
 
-bool budget_is_long(struct unit *unit) {
-    return budget_count_all(unit->module) > LONG_THREAD || has_deep_loops(unit);
+smelt_status budget_find_long(struct unit *unit, bool *is) {
+    static const char less[] = "fewer passes optimise it";
+    uint64_t instructions = budget_count_all(unit->module), depth = depth_of_loops(unit);
+    *is = instructions > LONG_THREAD || depth > DEEP_LOOPS;
+    if (instructions > LONG_THREAD)
+        TRY(budget_reduce(unit, less, "instructions of a thread, not optimised", instructions, LONG_THREAD));
+    else if (depth > DEEP_LOOPS)
+        TRY(budget_reduce(unit, less, "loops within one another", depth, DEEP_LOOPS));
+    return SMELT_OK;
 }
 
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks) {

@@ -42,11 +42,20 @@ enum budget {
 #define DEEP_LOOPS 10
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */
+/* Of a GPU's code: of more instructions, code is generated without optimisation, which in PTX is 3 to 15 %
+ * more instructions. */
+#define LONGEST_OPTIMISED 100000
+/* … unless its variables take more bytes: without optimisation, each keeps memory of its own. */
+#define MOST_UNSHARED 4096
 #define MANY_BLOCKS 600 /* of a GPU's thread: of more, code is generated without global value numbering */
 
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
 smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size);
+
+/* Adds to the image what a size past a limit costs: `less`. */
+smelt_status budget_reduce(struct unit *unit, const char *less, const char *measure, uint64_t size,
+                           uint64_t limit);
 
 /* Of a thread before it is optimised, with everything inlined: whether it is certainly too large. */
 smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions);
@@ -63,8 +72,9 @@ smelt_status budget_check_thread(struct unit *unit);
  * thread's in each register. */
 bool budget_is_near(struct unit *unit);
 
-/* Whether default<O3> would take too long for the thread, which is not optimised yet. */
-bool budget_is_long(struct unit *unit);
+/* *is: whether default<O3> would take too long for the thread, which is not optimised yet. The image then
+ * says so. */
+smelt_status budget_find_long(struct unit *unit, bool *is);
 
 /* Instructions of a function, and its blocks. */
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks);

@@ -202,6 +202,17 @@ static smelt_status lower_within_budgets(struct unit *unit) {
     return status;
 }
 
+/* In the text of --why. */
+static smelt_status report_reduced(struct unit *unit) {
+    char *before = unit->result->text, *after = NULL;
+    if (!unit->result->image.reduced) return SMELT_OK;
+    if (asprintf(&after, "it is large: %s\n%s", unit->result->image.reduced, before ? before : "") < 0)
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a report");
+    unit->result->text = after;
+    free(before);
+    return SMELT_OK;
+}
+
 static smelt_status run(struct unit *unit) {
     enum compile_output output = unit->request->output;
     TRY(pipeline_check(unit));
@@ -212,6 +223,7 @@ static smelt_status run(struct unit *unit) {
     TRY(choose_instead(unit));
     if (quick_applies(unit)) quick_choose(unit);
     TRY(lower_within_budgets(unit));
+    if (output == COMPILE_WHY) TRY(report_reduced(unit));
     if (unit->stopped) return print_module(unit);
     if (!unit->target->generate || output == COMPILE_WHY) return SMELT_OK;
     TRY(unit_verify(unit));
@@ -261,6 +273,7 @@ static smelt_status compile_form(enum code_form form, const char *because, enum 
 static void begin_again(struct compile_result *result) {
     free(result->image.bindings);
     free(result->image.refusal);
+    free(result->image.reduced);
     free(result->image.tensors);
     free(result->image.sites);
     free(result->text);

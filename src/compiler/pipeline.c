@@ -34,7 +34,9 @@ static void set_joining(struct unit *unit, bool allowed) {
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"
 
 static smelt_status optimise_thread(struct unit *unit) {
-    if (budget_is_long(unit)) return run_passes(unit, OPTIMISE_LONG);
+    bool is_long;
+    TRY(budget_find_long(unit, &is_long));
+    if (is_long) return run_passes(unit, OPTIMISE_LONG);
     set_joining(unit, false);
     if (unit->target->unroll_first) TRY(run_passes(unit, UNROLL_FIRST));
     TRY(run_passes(unit,

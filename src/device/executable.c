@@ -98,6 +98,8 @@ static smelt_status make_code(struct executable *executable, const struct code_s
     code->shape = *shape;
     code->image = image;
     smelt_status status = device->make_code(executable, code);
+    if (image.reduced && !atomic_flag_test_and_set(&executable->reduced_logged))
+        log_line(SMELT_LOG_INFO, "kernel '%s' is large: %s", executable->name, image.reduced);
     if (status == SMELT_OK)
         *out = executable_add(executable, code);
     else

@@ -30,6 +30,7 @@ struct executable {
     _Atomic(struct code_head *) first;    /* latest first; only ever added to */
     _Atomic(struct better_code *) better; /* likewise */
     atomic_flag refusal_logged;           /* CPUs: that the SIMD engine refused one */
+    atomic_flag reduced_logged;           /* that the kernel's size costs some of its optimisation */
     atomic_flag quick_logged;             /* that launches run quick code */
 };
 

@@ -198,6 +198,16 @@ def test_a_long_thread_is_optimised_by_fewer_passes(scratch):
     expect(times[1] < 0.9 * times[0], f"processor milliseconds per step of a shorter and a longer thread: {times}")
 
 
+def test_the_longest_code_of_gpus_is_generated_without_optimisation(scratch):
+    if not FULL:  # takes seconds
+        return
+    steps = "".join(f"  x = x * 31u + (x >> 7) + {k % 77}u;\n" for k in range(27000))
+    source = signature("longest") + "  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n"
+    done = scratch.run(["show", scratch.file("longest.metal", HEADER + source), "longest", "--target", "sm_90a", "--why"])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    expect("its PTX is generated without optimisation: instructions: " in done.stdout, done.stdout[:1000])
+
+
 def test_the_pieces_of_a_long_block_stay_apart(scratch):
     """Code that only later pieces need could move past the branches between them, into one block again."""
     steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(900))
@@ -322,8 +332,11 @@ def test_loops_nested_deeply_are_optimised_once(scratch):
     source = (signature("nested") + "  float x = in[i];\n" +
               "".join(f"  for (int k{k} = 0; k{k} < int(in[{k}] + 1.0f); k{k}++) {{ x += in[i + k{k}];\n" for k in range(depth)) +
               "  x *= 0.5f;\n" + "}" * depth + "  out[i] = x;\n}\n")
-    if FULL:
-        expect_same(scratch, source, "nested", "rand:float32:512", THREADS)
+    log = (expect_same if FULL else run)(scratch, source, "nested", "rand:float32:512", THREADS)
+    reason = f"it is large: fewer passes optimise it: loops within one another: {depth}, at most 10"
+    expect(reason[3:] in (log if FULL else log[1]), f"the log: {log}")
+    text = why(scratch, source, "nested", "rand:float32:512", THREADS)
+    expect(text.startswith(reason), text)
     done = scratch.run(["show", scratch.file("nested.metal", HEADER + source), "nested", "--time"])
     expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
     sizes = [int(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("optimise ")]

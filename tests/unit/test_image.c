@@ -12,7 +12,7 @@ static struct tensor_binding tensors[] = {
     {.parameter = 0, .index = 3, .rank = 2, .element = 10, .extents = {-1, 7}}};
 static struct site sites[] = {{.depth = 1, .position = {2, 7}}};
 static char object[] = "not machine code, but bytes";
-static char refusal[] = "a sentence";
+static char refusal[] = "a sentence", reduced[] = "another";
 
 static const struct image example = {.bindings = bindings,
                                      .binding_count = 2,
@@ -30,6 +30,7 @@ static const struct image example = {.bindings = bindings,
                                      .lanes = 128,
                                      .stack_bytes = UINT64_C(5) << 32,
                                      .refusal = refusal,
+                                     .reduced = reduced,
                                      .object = object,
                                      .object_size = sizeof object};
 
@@ -54,15 +55,18 @@ static void assert_same(const struct image *a, const struct image *b) {
     assert_memory_equal(a->object, b->object, sizeof object);
     assert_int_equal(a->refusal == NULL, b->refusal == NULL);
     if (a->refusal) assert_string_equal(a->refusal, b->refusal);
+    assert_int_equal(a->reduced == NULL, b->reduced == NULL);
+    if (a->reduced) assert_string_equal(a->reduced, b->reduced);
 }
 
 static void everything_comes_back(void **state) {
     (void)state;
-    for (int refused = 0; refused < 2; refused++) {
+    for (int sentences = 0; sentences < 4; sentences++) {
         struct image written = example, read;
         char *bytes;
         size_t size;
-        if (!refused) written.refusal = NULL;
+        if (sentences % 2) written.refusal = NULL;
+        if (sentences / 2) written.reduced = NULL;
         assert_int_equal(image_write(&written, &bytes, &size), SMELT_OK);
         assert_int_equal(image_read(bytes, size, &read), SMELT_OK);
         assert_same(&written, &read);
@@ -113,7 +117,8 @@ static void no_cut_is_read(void **state) {
 static void no_flipped_bit_behind_the_header_is_read(void **state) {
     (void)state;
     char *bytes;
-    size_t size, behind = sizeof bindings + sizeof tensors + sizeof sites + sizeof object + strlen(refusal);
+    size_t size, behind = sizeof bindings + sizeof tensors + sizeof sites + sizeof object + strlen(refusal) +
+                          strlen(reduced);
     assert_int_equal(image_write(&example, &bytes, &size), SMELT_OK);
     for (size_t at = size - behind; at < size; at++) {
         bytes[at] ^= (char)(1 << at % 8);

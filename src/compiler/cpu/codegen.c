@@ -48,12 +48,24 @@ static char *choose_features(const struct compile_request *request) {
     return features;
 }
 
+/* Of scalar code: most instructions whose machine code LLVM optimises. */
+static uint64_t most_optimised(struct unit *unit) {
+    return unit->engine == ENGINE_CHECK ? MOST_CHECKED_INSTRUCTIONS_OPTIMISED : MOST_INSTRUCTIONS_OPTIMISED;
+}
+
 /* Whether LLVM optimises the machine code. It always does so for vector code, whose size has a budget. */
 static bool is_optimised(struct unit *unit) {
-    bool checks = unit->engine == ENGINE_CHECK;
-    uint64_t blocks, most = checks ? MOST_CHECKED_INSTRUCTIONS_OPTIMISED : MOST_INSTRUCTIONS_OPTIMISED;
+    uint64_t blocks;
     if (unit->target->wants_vectors) return true;
-    return budget_count(unit->entry, &blocks) <= most && !(checks && unit->result->image.quick);
+    return budget_count(unit->entry, &blocks) <= most_optimised(unit) &&
+           !(unit->engine == ENGINE_CHECK && unit->result->image.quick);
+}
+
+static smelt_status note_size(struct unit *unit) {
+    uint64_t blocks, size = budget_count(unit->entry, &blocks), most = most_optimised(unit);
+    return size <= most ? SMELT_OK
+                        : budget_reduce(unit, "its machine code is generated without optimisation",
+                                        "instructions", size, most);
 }
 
 static struct target open_target(struct unit *unit) {
@@ -121,6 +133,7 @@ static void widen_half_comparisons(struct unit *unit) {
 }
 
 smelt_status pass_codegen(struct unit *unit) {
+    if (!is_optimised(unit)) TRY(note_size(unit));
     widen_half_comparisons(unit);
     struct target t = open_target(unit);
     LLVMMemoryBufferRef buffer = NULL;

@@ -12,12 +12,16 @@
 
 /* At the highest level, NVPTX's code generator runs global value numbering twice. For each load, that
  * searches the blocks for the last write to memory, which takes long if there are many blocks or
- * instructions. At lower levels it eliminates common subexpressions instead. */
+ * instructions. At lower levels it eliminates common subexpressions instead. Without optimisation, it also
+ * leaves out the search for sums that differ by constants, which takes half of the time of the longest code.
+ */
 static LLVMCodeGenOptLevel choose_level(struct unit *unit) {
-    uint64_t blocks;
+    uint64_t blocks, instructions = budget_count_all(unit->module);
     (void)budget_count(unit->entry, &blocks);
-    return blocks > MANY_BLOCKS || budget_count_all(unit->module) > LONG_THREAD ? LLVMCodeGenLevelDefault
-                                                                                : LLVMCodeGenLevelAggressive;
+    if (instructions > LONGEST_OPTIMISED && unit->result->image.private_bytes <= MOST_UNSHARED)
+        return LLVMCodeGenLevelNone;
+    return blocks > MANY_BLOCKS || instructions > LONG_THREAD ? LLVMCodeGenLevelDefault
+                                                              : LLVMCodeGenLevelAggressive;
 }
 
 static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machine) {
@@ -120,6 +124,9 @@ smelt_status pass_ptx_code(struct unit *unit) {
     char *message = NULL;
     declare_kernel(unit);
     TRY(ptx_order_globals(unit));
+    if (choose_level(unit) == LLVMCodeGenLevelNone)
+        TRY(budget_reduce(unit, "its PTX is generated without optimisation", "instructions",
+                          budget_count_all(unit->module), LONGEST_OPTIMISED));
     TRY(open_machine(unit, &machine));
     smelt_status status = SMELT_OK;
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, unit->module, LLVMAssemblyFile, &message, &buffer)) {
