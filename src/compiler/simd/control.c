@@ -147,6 +147,7 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
         const struct value *v = value_of(s, phi);
         if (v->slot) add_incoming(s, &list, v->slot, scalar_of(s, value), NULL);
         for (int c = s->first_chunk; v->slots && c < s->end_chunk; c++) {
+            if (matrix && !matrix_loop_arrives(s, phi, s->blocks[from].original, c)) continue;
             bool piece = piece_is(s, phi);
             LLVMValueRef own = matrix  ? matrix_incoming(s, phi, s->blocks[from].original, c)
                                : piece ? piece_first_lane(s, value, c)
@@ -345,33 +346,41 @@ static void end_part(struct simd *s, int place, int before, LLVMValueRef termina
     poll(s);
     LLVMBuildBr(b, block->head);
     LLVMPositionBuilderAtEnd(b, left);
-    if (s->end_chunk == s->chunk_count) {
+    bool rows = s->matrix_part != NO_PART;
+    if (rows) matrix_loop_end(s, place);
+    if (rows ? matrix_loop_is_last(s) : s->end_chunk == s->chunk_count) {
         leave_uniformly(s, place, LLVMGetSuccessor(terminator, again_first));
         return;
     }
-    take_edge(s, place, simd_place(s, LLVMGetSuccessor(terminator, again_first)), block->mask, false);
-    s->first_chunk = s->end_chunk;
+    if (!rows) {
+        take_edge(s, place, simd_place(s, LLVMGetSuccessor(terminator, again_first)), block->mask, false);
+        s->first_chunk = s->end_chunk;
+    }
     take_edge(s, before, place, block->mask, false);
     make_new_blocks(s, block);
     LLVMBuildBr(b, block->head);
 }
 
-static void write_block_in_parts(struct simd *s, int place, int before, int chunks) {
+static void write_part(struct simd *s, int place, int before) {
     struct block *block = &s->blocks[place];
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
-    simd_remark(s, terminator,
+    s->current = place;
+    s->serial++;
+    write_head(s, place);
+    LLVMPositionBuilderAtEnd(s->unit->builder, block->body);
+    emit_instructions(s, block->original);
+    LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(terminator));
+    if (!s->refused) end_part(s, place, before, terminator);
+}
+
+static void write_block_in_parts(struct simd *s, int place, int before, int chunks) {
+    simd_remark(s, LLVMGetBasicBlockTerminator(s->blocks[place].original),
                 "loop: for %d of %d vectors of lanes at a time, whose values fit the registers", chunks,
                 s->chunk_count);
-    s->current = place;
     for (int first = 0; first < s->chunk_count && !s->refused; first += chunks) {
         s->first_chunk = first;
         s->end_chunk = first + chunks;
-        s->serial++;
-        write_head(s, place);
-        LLVMPositionBuilderAtEnd(s->unit->builder, block->body);
-        emit_instructions(s, block->original);
-        LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(terminator));
-        if (!s->refused) end_part(s, place, before, terminator);
+        write_part(s, place, before);
     }
     s->first_chunk = 0;
     s->end_chunk = s->chunk_count;
@@ -381,6 +390,13 @@ static void write_block(struct simd *s, int place) {
     int before = -1, chunks = simd_part_chunks(s, place, &before);
     if (chunks < s->chunk_count) {
         write_block_in_parts(s, place, before, chunks);
+        return;
+    }
+    if (matrix_loop_begin(s, place, &before)) {
+        simd_remark(s, LLVMGetBasicBlockTerminator(s->blocks[place].original),
+                    "loop: for some rows of simdgroup matrices at a time, whose sums fit the registers");
+        do write_part(s, place, before);
+        while (!s->refused && matrix_loop_next(s));
         return;
     }
     struct block *block = &s->blocks[place];

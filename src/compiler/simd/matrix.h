@@ -52,8 +52,11 @@ struct matrix {
     struct matrix_rows *rows; /* of operands of products: in memory */
     struct matrix *pending;   /* a product that waits: the one after it … */
     bool waits;
-    bool converted; /* arithmetic: written with its only operand */
-    bool chained;   /* … and during writing: part of a chain */
+    bool converted;       /* arithmetic: written with its only operand */
+    bool direct;          /* a load: products read it where it is in memory (matrix_loop.c) … */
+    LLVMValueRef address; /* … relative to this address of lane 0's */
+    int part, part_group, part_row, part_rows; /* a product: the rows that the last part wrote */
+    bool chained;                              /* … and during writing: part of a chain */
 };
 
 /* The matrix of which the value is a half; NULL: it is in lanes' order. */
@@ -86,4 +89,26 @@ void matrix_emit_later(struct simd *s, LLVMValueRef product);
 /* The instruction needs the result of a product that waits. */
 bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction);
 void matrix_emit_pending(struct simd *s);
+
+/* As s->matrix_part: the block is not written in parts. */
+#define NO_PART 0
+
+/* matrix_loop.c — whether the block is a loop to be written for some rows of the sums after others, the
+ * first of which then begins. `before`: the block that leads to it. */
+bool matrix_loop_begin(struct simd *s, int place, int *before);
+/* … goes on to the next part, or returns false: it was the last. */
+bool matrix_loop_next(struct simd *s);
+bool matrix_loop_is_last(const struct simd *s);
+/* … asked for each tile of sums, in order: whether it belongs to the part. */
+bool matrix_loop_takes_tile(struct simd *s);
+/* … the part has written these rows of the product. */
+void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows);
+/* … whether a chunk of the phi's half gets a value along the edge. */
+bool matrix_loop_arrives(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk);
+/* … where the part's rounds end: stores its sums. After the last part, the sums of all are the products'
+ * results. */
+void matrix_loop_end(struct simd *s, int place);
+/* … of a load that products read directly. */
+void matrix_loop_set_address(struct simd *s, LLVMValueRef load);
+int64_t matrix_loop_element(const struct matrix *load, int group, int row, int column);
 #endif

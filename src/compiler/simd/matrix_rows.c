@@ -186,6 +186,10 @@ static void emit_conversions(struct simd *s, const struct matrix *matrix) {
 void matrix_emit(struct simd *s, LLVMValueRef instruction) {
     const struct matrix *matrix = matrix_of(s, instruction);
     if (matrix->converted) return;
+    if (matrix->direct) {
+        if (instruction == matrix->place) matrix_loop_set_address(s, instruction);
+        return;
+    }
     if (matrix->kind == MATRIX_LOAD && instruction == matrix->place) {
         emit_load(s, matrix);
         emit_conversions(s, matrix);
@@ -239,6 +243,12 @@ static void keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef 
     if (number == MATRIX_SIZE - 1) matrix_end_schedule(s);
 }
 
+/* Where an operand of a product lies. */
+struct operand {
+    const struct matrix *direct; /* in the kernel's memory; or NULL: … */
+    const struct matrix_rows *rows;
+};
+
 /* Operands that are not kept at their definition are stored when products are written; `list` has them. */
 static const struct matrix_rows *rows_of_operand(struct simd *s, LLVMValueRef first, LLVMValueRef second,
                                                  struct matrix_rows **list) {
@@ -256,6 +266,14 @@ static const struct matrix_rows *rows_of_operand(struct simd *s, LLVMValueRef fi
     rows->next = *list;
     *list = rows;
     return rows;
+}
+
+static bool find_operand(struct simd *s, LLVMValueRef first, LLVMValueRef second, struct matrix_rows **list,
+                         struct operand *operand) {
+    const struct matrix *matrix = matrix_of_halves(s, first, second);
+    *operand = (struct operand){.direct = matrix && matrix->direct ? matrix : NULL};
+    if (!operand->direct) operand->rows = rows_of_operand(s, first, second, list);
+    return operand->direct || operand->rows;
 }
 
 /* ---- Products. */
@@ -359,9 +377,21 @@ static LLVMValueRef load_row(struct simd *s, const struct matrix_rows *rows, int
     return LLVMBuildBitCast(b, load, chunk_type(s, LLVMFloatTypeInContext(s->unit->context)), "");
 }
 
-static LLVMValueRef load_element(struct simd *s, const struct matrix_rows *rows, int group, int row,
+/* From memory of the kernel. */
+static LLVMValueRef load_row_directly(struct simd *s, const struct matrix *matrix, int group, int row) {
+    LLVMTypeRef type = chunk_type(s, LLVMFloatTypeInContext(s->unit->context));
+    int64_t at = matrix_loop_element(matrix, group, row, 0);
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, address_at(s, matrix->address, at), "");
+    LLVMSetAlignment(load, 4);
+    return load;
+}
+
+static LLVMValueRef load_element(struct simd *s, const struct operand *operand, int group, int row,
                                  int column) {
-    LLVMValueRef at = address_at(s, rows->slot, (group * MATRIX_SIZE + row) * ROW_BYTES + 4 * column);
+    LLVMValueRef at = operand->direct ? address_at(s, operand->direct->address,
+                                                   matrix_loop_element(operand->direct, group, row, column))
+                                      : address_at(s, operand->rows->slot,
+                                                   (group * MATRIX_SIZE + row) * ROW_BYTES + 4 * column);
     LLVMTypeRef type = LLVMFloatTypeInContext(s->unit->context);
     LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, at, "");
     LLVMSetAlignment(load, 4);
@@ -384,22 +414,22 @@ static int rows_of_tile(const struct chains *chains) {
 static void add_product(struct simd *s, const struct chains *chains, int n, struct tile *tile,
                         struct matrix_rows **list) {
     LLVMValueRef call = chains->products[0][n]->halves[0];
-    const struct matrix_rows *left =
-        rows_of_operand(s, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), list);
-    const struct matrix_rows *right[MOST_CHAINS];
+    struct operand left, right[MOST_CHAINS];
+    if (!find_operand(s, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), list, &left)) return;
     for (int c = 0; c < chains->count; c++) {
         const LLVMValueRef *halves = chains->products[c][n]->halves;
-        right[c] = rows_of_operand(s, LLVMGetOperand(halves[0], 2), LLVMGetOperand(halves[1], 2), list);
-        if (!left || !right[c]) return;
-        forget_rows(s, right[c]);
+        if (!find_operand(s, LLVMGetOperand(halves[0], 2), LLVMGetOperand(halves[1], 2), list, &right[c]))
+            return;
+        if (right[c].rows) forget_rows(s, right[c].rows);
     }
-    forget_rows(s, left);
+    if (left.rows) forget_rows(s, left.rows);
     for (int k = 0; k < MATRIX_SIZE; k++) {
         LLVMValueRef elements[MATRIX_SIZE];
         for (int r = 0; r < tile->rows; r++)
-            elements[r] = load_element(s, left, tile->group, tile->row + r, k);
+            elements[r] = load_element(s, &left, tile->group, tile->row + r, k);
         for (int c = 0; c < chains->count; c++) {
-            LLVMValueRef row = load_row(s, right[c], tile->group, k);
+            LLVMValueRef row = right[c].direct ? load_row_directly(s, right[c].direct, tile->group, k)
+                                               : load_row(s, right[c].rows, tile->group, k);
             for (int r = 0; r < tile->rows; r++)
                 tile->sums[c][r] = multiply_add(s, elements[r], row, tile->sums[c][r]);
         }
@@ -411,12 +441,15 @@ static void add_product(struct simd *s, const struct chains *chains, int n, stru
             chunk_set(s, chains->products[c][n]->halves[row / 4], MATRIX_CHUNKS * tile->group + row % 4,
                       tile->sums[c][r]);
         }
+    for (int c = 0; c < chains->count; c++)
+        matrix_loop_set_rows(s, chains->products[c][n], tile->group, tile->row, tile->rows);
 }
 
 static void emit_chains(struct simd *s, const struct chains *chains, struct matrix_rows **list) {
     int most = rows_of_tile(chains);
     for (int group = 0; group < s->lanes / SIMDGROUP_LANES; group++)
         for (int row = 0; row < MATRIX_SIZE; row += most) {
+            if (!matrix_loop_takes_tile(s)) continue;
             int rows = most < MATRIX_SIZE - row ? most : MATRIX_SIZE - row;
             struct tile tile = {.group = group, .row = row, .rows = rows};
             for (int c = 0; c < chains->count; c++) {

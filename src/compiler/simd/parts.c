@@ -24,8 +24,7 @@ static bool is_access_alone(struct simd *s, LLVMValueRef i) {
            LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == THREADGROUP_SPACE;
 }
 
-/* May be written more than once, for some lanes each time. */
-static bool is_alone(struct simd *s, LLVMValueRef i) {
+bool simd_is_alone(struct simd *s, LLVMValueRef i) {
     const char *name = called_name(i);
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMLoad:
@@ -71,13 +70,14 @@ static int block_before(struct simd *s, int place) {
     return before;
 }
 
-static bool can_be_in_parts(struct simd *s, int place) {
+bool simd_can_be_in_parts(struct simd *s, int place, bool (*suits)(struct simd *s, LLVMValueRef instruction),
+                          int *before) {
     const struct path_block *block = &s->paths.blocks[place];
     LLVMValueRef end = LLVMGetBasicBlockTerminator(s->blocks[place].original);
-    int before = block_before(s, place);
-    if (s->unit->form != FORM_BEST || s->code->masked || block->loop < 0 || before < 0 || block->divergent ||
-        s->blocks[place].mask_of != 0 || s->blocks[before].mask_of != 0 ||
-        s->blocks[before].returns != s->blocks[place].returns)
+    *before = block_before(s, place);
+    if (s->unit->form != FORM_BEST || s->code->masked || block->loop < 0 || *before < 0 || block->divergent ||
+        s->blocks[place].mask_of != 0 || s->blocks[*before].mask_of != 0 ||
+        s->blocks[*before].returns != s->blocks[place].returns)
         return false;
     const struct path_loop *loop = &s->paths.loops[block->loop];
     if (loop->header != place || loop->last != place || loop->divergent || !LLVMIsABranchInst(end) ||
@@ -88,17 +88,19 @@ static bool can_be_in_parts(struct simd *s, int place) {
         if (s->blocks[to].mask_of != 0 || s->blocks[to].returns != s->blocks[place].returns) return false;
     }
     FOR_EACH_INSTRUCTION(i, s->blocks[place].original) {
-        if (!is_alone(s, i)) return false;
+        if (!suits(s, i)) return false;
     }
     return true;
 }
 
 int simd_part_chunks(struct simd *s, int place, int *before) {
     int registers = simd_registers(s), own = carried_registers(s, s->blocks[place].original);
-    int chunks = s->chunk_count;
-    if (!own || own > registers || own * chunks <= registers - 4 || !can_be_in_parts(s, place)) return chunks;
+    int chunks = s->chunk_count, from;
+    if (!own || own > registers || own * chunks <= registers - 4 ||
+        !simd_can_be_in_parts(s, place, simd_is_alone, &from))
+        return chunks;
     if (s->chunk_lanes == 1 && tile_suits(s, s->blocks[place].original)) return chunks;
     while (chunks > 1 && (own * chunks > registers - 4 || s->chunk_count % chunks)) chunks--;
-    *before = block_before(s, place);
+    *before = from;
     return chunks;
 }

@@ -138,10 +138,11 @@ struct simd {
     struct matrix *matrices, *pending_matrices; /* matrix.h: all; products that wait to be written */
     const struct matrix_forms *matrix_forms;
     struct matrix_rows *free_matrix_rows;
-    LLVMValueRef row_reader;  /* half of a matrix: chunk_of gives rows of its operands */
-    LLVMValueRef *entry_mask; /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks;   /* by line */
-    bool refused;             /* the message in the unit's result has the reason */
+    int matrix_part, matrix_tiles; /* matrix_loop.c: which part is written, or NO_PART; tiles met in it */
+    LLVMValueRef row_reader;       /* half of a matrix: chunk_of gives rows of its operands */
+    LLVMValueRef *entry_mask;      /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;        /* by line */
+    bool refused;                  /* the message in the unit's result has the reason */
 };
 
 /* ---- Types and constants (values.c). */
@@ -283,6 +284,11 @@ smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lan
 /* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block
  * that leads to it, if these are not all. */
 int simd_part_chunks(struct simd *s, int place, int *before);
+/* … whether the block is a loop of its own, of instructions that suit, which can be written in parts. */
+bool simd_can_be_in_parts(struct simd *s, int place, bool (*suits)(struct simd *s, LLVMValueRef instruction),
+                          int *before);
+/* … whether the instruction may be written more than once, for some lanes each time. */
+bool simd_is_alone(struct simd *s, LLVMValueRef instruction);
 /* speculation.c — the shape of a division or guard in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
 int speculation_of_guard(struct simd *s, LLVMValueRef guard);

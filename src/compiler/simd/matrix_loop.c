@@ -1,0 +1,214 @@
+/* Loops over products of matrices, written for some rows of the sums after others: all rounds for as many
+ * sums as the registers hold, then all rounds for the next. The sums are then loaded and stored once per
+ * loop, not once per round.
+ *
+ * Such loops (parts.c) only read, and carry no matrices but the sums. Their products read the operands where
+ * these are in threadgroup memory: copies would be made again for each part.
+ *
+ * A part's sums are in the slots of their phis before the loop and after it. */
+#include "compiler/simd/matrix.h"
+
+#define THREADGROUP_SPACE 3
+
+/* ---- Loops that suit. */
+
+static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
+    for (unsigned n = 0; n < LLVMCountIncoming(phi); n++)
+        if (LLVMGetIncomingBlock(phi, n) == block) return LLVMGetIncomingValue(phi, n);
+    return NULL;
+}
+
+/* The results of products, of this block, that both halves of a sum have after a round; or NULL. */
+static struct matrix *result_of(struct simd *s, LLVMValueRef phi) {
+    const struct matrix *sum = matrix_of(s, phi);
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(phi);
+    LLVMValueRef first = value_from(sum->halves[0], block), second = value_from(sum->halves[1], block);
+    struct matrix *result = first && second ? matrix_of_halves(s, first, second) : NULL;
+    return result && result->kind == MATRIX_PRODUCT ? result : NULL;
+}
+
+static bool adds_to(const struct matrix *product, const struct matrix *sum) {
+    return LLVMGetOperand(product->halves[0], 3) == sum->halves[0] &&
+           LLVMGetOperand(product->halves[1], 3) == sum->halves[1];
+}
+
+/* The products that lead to the sum's value after a round begin with its value before. */
+static bool is_sum(struct simd *s, const struct matrix *phi) {
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(phi->halves[0]);
+    const struct matrix *result = result_of(s, phi->halves[0]);
+    while (result && result != phi) {
+        LLVMValueRef first = LLVMGetOperand(result->halves[0], 3);
+        struct matrix *addend = matrix_of_halves(s, first, LLVMGetOperand(result->halves[1], 3));
+        if (!addend || !adds_to(result, addend) || LLVMGetInstructionParent(first) != block ||
+            (addend->kind != MATRIX_PRODUCT && addend != phi))
+            return false;
+        result = addend;
+    }
+    return result != NULL;
+}
+
+/* In the loop, the matrix is only added to. `sums`: how many sums become it after a round; `others`: whether
+ * there are uses after the loop. */
+static bool is_added_only(struct simd *s, const struct matrix *matrix, int *sums, bool *others) {
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(matrix->halves[0]);
+    *sums = 0;
+    *others = false;
+    for (int h = 0; h < 2; h++)
+        for (LLVMUseRef use = LLVMGetFirstUse(matrix->halves[h]); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef user = LLVMGetUser(use);
+            const struct matrix *own = matrix_of(s, user);
+            if (LLVMGetInstructionParent(user) != block) {
+                *others = true;
+                continue;
+            }
+            if (!own || (own->kind == MATRIX_PRODUCT ? !adds_to(own, matrix) : own->halves[h] != user))
+                return false;
+            *sums += own->kind == MATRIX_PHI;
+        }
+    return matrix->uses == 0;
+}
+
+/* What is used after the loop is in the slot of a sum. */
+static bool is_kept(struct simd *s, const struct matrix *matrix) {
+    int sums;
+    bool others;
+    return is_added_only(s, matrix, &sums, &others) &&
+           (matrix->kind == MATRIX_PRODUCT && sums ? sums == 2 : !others);
+}
+
+/* Rows of the right matrix, elements of the left one. */
+static bool can_read(struct simd *s, LLVMValueRef first, LLVMValueRef second, bool right,
+                     LLVMBasicBlockRef block) {
+    const struct matrix *load = matrix_of_halves(s, first, second);
+    return load && load->kind == MATRIX_LOAD && LLVMGetInstructionParent(first) == block &&
+           LLVMGetTypeKind(LLVMTypeOf(first)) == LLVMFloatTypeKind && !(right && load->transposed);
+}
+
+static bool reads_operands(struct simd *s, const struct matrix *product) {
+    LLVMValueRef a = product->halves[0], b = product->halves[1];
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(a);
+    return can_read(s, LLVMGetOperand(a, 0), LLVMGetOperand(a, 1), false, block) &&
+           can_read(s, LLVMGetOperand(a, 2), LLVMGetOperand(b, 2), true, block);
+}
+
+/* The loads are read by products only. */
+static bool is_read_only(struct simd *s, const struct matrix *load) {
+    for (int h = 0; h < 2; h++)
+        for (LLVMUseRef use = LLVMGetFirstUse(load->halves[h]); use; use = LLVMGetNextUse(use)) {
+            const struct matrix *user = matrix_of(s, LLVMGetUser(use));
+            if (!user || user->kind != MATRIX_PRODUCT ||
+                LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(load->halves[0]))
+                return false;
+        }
+    LLVMValueRef address = LLVMGetOperand(load->halves[0], 0);
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == THREADGROUP_SPACE;
+}
+
+static bool suits(struct simd *s, LLVMValueRef i) {
+    const struct matrix *matrix = matrix_of(s, i);
+    if (!matrix) return !LLVMIsAStoreInst(i) && simd_is_alone(s, i);
+    switch (matrix->kind) {
+    case MATRIX_PRODUCT:
+        return is_kept(s, matrix) && reads_operands(s, matrix);
+    case MATRIX_PHI:
+        return is_kept(s, matrix) && is_sum(s, matrix);
+    case MATRIX_LOAD:
+        return is_read_only(s, matrix);
+    case MATRIX_STORE:
+    case MATRIX_ARITHMETIC:
+        break;
+    }
+    return false;
+}
+
+bool matrix_loop_begin(struct simd *s, int place, int *before) {
+    LLVMBasicBlockRef block = s->blocks[place].original;
+    bool some = false;
+    if (!s->matrices || !simd_can_be_in_parts(s, place, suits, before)) return false;
+    FOR_EACH_INSTRUCTION(i, block) {
+        struct matrix *matrix = matrix_of(s, i);
+        if (!matrix) continue;
+        some |= matrix->kind == MATRIX_PHI;
+        matrix->direct = matrix->kind == MATRIX_LOAD;
+    }
+    s->matrix_part = some;
+    s->matrix_tiles = 0;
+    return some;
+}
+
+/* ---- Parts. */
+
+bool matrix_loop_is_last(const struct simd *s) {
+    return s->matrix_part == s->matrix_tiles;
+}
+
+bool matrix_loop_next(struct simd *s) {
+    if (matrix_loop_is_last(s)) {
+        s->matrix_part = NO_PART;
+        return false;
+    }
+    s->matrix_part++;
+    s->matrix_tiles = 0;
+    return true;
+}
+
+bool matrix_loop_takes_tile(struct simd *s) {
+    return s->matrix_part == NO_PART || ++s->matrix_tiles == s->matrix_part;
+}
+
+void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows) {
+    product->part = s->matrix_part;
+    product->part_group = group;
+    product->part_row = row;
+    product->part_rows = rows;
+}
+
+static bool is_in_part(struct simd *s, LLVMValueRef phi, int chunk) {
+    const struct matrix *product = result_of(s, phi);
+    int row = chunk % MATRIX_CHUNKS + (phi == matrix_of(s, phi)->halves[1] ? MATRIX_CHUNKS : 0);
+    return product->part == s->matrix_part && product->part_group == chunk / MATRIX_CHUNKS &&
+           row >= product->part_row && row < product->part_row + product->part_rows;
+}
+
+bool matrix_loop_arrives(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk) {
+    LLVMBasicBlockRef loop = s->blocks[s->current].original;
+    if (s->matrix_part == NO_PART || LLVMGetInstructionParent(phi) != loop) return true;
+    return from == loop && is_in_part(s, phi, chunk);
+}
+
+static void keep_sum(struct simd *s, LLVMValueRef phi) {
+    const struct value *v = value_of(s, phi);
+    LLVMValueRef result = value_from(phi, LLVMGetInstructionParent(phi));
+    for (int c = 0; c < s->chunk_count; c++)
+        if (is_in_part(s, phi, c)) LLVMBuildStore(s->unit->builder, chunk_kept(s, result, c), v->slots[c]);
+}
+
+static void take_sum(struct simd *s, LLVMValueRef phi) {
+    const struct value *v = value_of(s, phi);
+    LLVMValueRef result = value_from(phi, LLVMGetInstructionParent(phi));
+    for (int c = 0; c < s->chunk_count; c++)
+        chunk_set(s, result, c,
+                  LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(v->slots[c]), v->slots[c], ""));
+}
+
+void matrix_loop_end(struct simd *s, int place) {
+    FOR_EACH_INSTRUCTION(phi, s->blocks[place].original) {
+        if (!LLVMIsAPHINode(phi)) break;
+        if (!matrix_of(s, phi)) continue;
+        keep_sum(s, phi);
+        if (matrix_loop_is_last(s)) take_sum(s, phi);
+    }
+}
+
+/* ---- Operands. */
+
+void matrix_loop_set_address(struct simd *s, LLVMValueRef load) {
+    struct matrix *matrix = matrix_of(s, load);
+    matrix->address = scalar_of(s, LLVMGetOperand(load, 0));
+}
+
+int64_t matrix_loop_element(const struct matrix *load, int group, int row, int column) {
+    const int64_t *offsets = load->offsets + (ptrdiff_t)group * SIMDGROUP_LANES;
+    int64_t pair = offsets[matrix_lane(0, 1)] - offsets[matrix_lane(0, 0)];
+    return load->bytes + offsets[matrix_lane(row, column / 2)] + column % 2 * (pair / 2);
+}
