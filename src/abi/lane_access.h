@@ -3,6 +3,7 @@
 #ifndef SMELT_ABI_LANE_ACCESS_H
 #define SMELT_ABI_LANE_ACCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(bytes): the sizes of an element. */
@@ -24,10 +25,17 @@
 
 LANE_ACCESS_SIZES(LANE_ACCESS_FUNCTIONS)
 
-/* Of the lanes whose bits in `lanes` are set (32 per word), the first whose address, first + offsets[lane],
- * is not one of `count` addresses from `start` on; `lane_count` if there is none. */
-KEEPS_REGISTERS uint64_t smelt_runtime_outside_lane(uint64_t start, uint64_t count, uint64_t first,
-                                                    const int64_t *offsets, const uint32_t *lanes,
-                                                    uint64_t lane_count);
+/* A test of the lanes' addresses: allowed are `count` of them from `start` on. It is passed in memory,
+ * because the call is rare: arguments in registers would take these from the code that goes on. */
+struct lane_test {
+    uint64_t start, count;
+    const int64_t *offsets;
+    const uint32_t *lanes; /* 32 per word: the bits of those that are active */
+    uint64_t lane_count;
+    uint64_t address; /* in: that the offsets count from; out: the first that is outside */
+};
+
+/* Whether the address of an active lane is outside. */
+KEEPS_REGISTERS bool smelt_runtime_finds_outside(struct lane_test *test);
 
 #endif

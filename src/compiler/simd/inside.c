@@ -1,6 +1,7 @@
 /* Tests of accesses (compiler/bounds) for a gang. Where the lanes' addresses follow from lane 0's, one
  * comparison covers the lowest and the highest of all lanes, active or not; only if it fails, a function of
  * the runtime looks at the active ones. Other addresses are compared lane by lane. */
+#include "abi/lane_access.h"
 #include "compiler/bounds/bounds.h"
 #include "compiler/cpu/inside.h"
 #include "compiler/simd/simd.h"
@@ -198,17 +199,28 @@ static LLVMValueRef offsets_in_memory(struct simd *s, int shape) {
     return global;
 }
 
-/* i64: the first active lane that is outside, or their number. The function preserves all registers. */
-static LLVMValueRef outside_lane(struct simd *s, LLVMValueRef start, LLVMValueRef count, LLVMValueRef first,
-                                 LLVMValueRef offsets) {
+static void set_field(struct simd *s, size_t offset, LLVMValueRef value) {
+    LLVMBuildStore(s->unit->builder, value, simd_field(s, s->lane_test, offset));
+}
+
+static LLVMValueRef get_field(struct simd *s, size_t offset) {
+    LLVMTypeRef type = type_i64(s->unit);
+    return LLVMBuildLoad2(s->unit->builder, type, simd_field(s, s->lane_test, offset), "");
+}
+
+/* i1: whether an active lane is outside. The function preserves all registers. */
+static LLVMValueRef finds_outside(struct simd *s, LLVMValueRef start, LLVMValueRef count, LLVMValueRef first,
+                                  LLVMValueRef offsets) {
     static const char preserves[] = "no_caller_saved_registers";
-    LLVMValueRef arguments[6] = {start,
-                                 count,
-                                 first,
-                                 offsets,
-                                 lanes_in_memory(s, s->blocks[s->current].mask),
-                                 i64_constant(s, (uint64_t)s->lanes)};
-    LLVMValueRef call = simd_call_runtime(s, "smelt_runtime_outside_lane", type_i64(s->unit), arguments, 6);
+    if (!s->lane_test)
+        s->lane_test = simd_slot(s, LLVMArrayType2(type_i64(s->unit), sizeof(struct lane_test) / 8));
+    set_field(s, offsetof(struct lane_test, start), start);
+    set_field(s, offsetof(struct lane_test, count), count);
+    set_field(s, offsetof(struct lane_test, offsets), offsets);
+    set_field(s, offsetof(struct lane_test, lanes), lanes_in_memory(s, s->blocks[s->current].mask));
+    set_field(s, offsetof(struct lane_test, lane_count), i64_constant(s, (uint64_t)s->lanes));
+    set_field(s, offsetof(struct lane_test, address), first);
+    LLVMValueRef call = simd_call_runtime(s, "smelt_runtime_finds_outside", simd_i1(s), &s->lane_test, 1);
     LLVMAddCallSiteAttribute(
         call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
         LLVMCreateStringAttribute(s->unit->context, preserves, sizeof preserves - 1, "", 0));
@@ -234,7 +246,7 @@ static void look_at_lanes(struct simd *s, LLVMValueRef call, struct distance d, 
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef original = LLVMGetOperand(call, INSIDE_ADDRESS), sites = LLVMGetOperand(call, INSIDE_SITES);
     LLVMValueRef its_extent = LLVMGetOperand(call, INSIDE_EXTENT);
-    LLVMValueRef start = start_of(s, LLVMGetOperand(call, INSIDE_START)), extent = extent_of(s, its_extent);
+    LLVMValueRef start = start_of(s, LLVMGetOperand(call, INSIDE_START));
     int shape = shape_of(s, original);
     uint64_t bytes = constant_of(call, INSIDE_BYTES);
     bool exact = is_exact(s, original, its_extent, bytes_of_all(span, bytes));
@@ -244,16 +256,14 @@ static void look_at_lanes(struct simd *s, LLVMValueRef call, struct distance d, 
     if (shape == SHAPE_UNIFORM) {
         if (!exact)
             go_on_if(s, LLVMBuildICmp(b, LLVMIntULT, LLVMBuildSub(b, first, start, ""), count, ""), after);
-        inside_fail(s->unit, sites, start, extent, first);
+        inside_fail(s->unit, sites, start, extent_of(s, its_extent), first);
         return;
     }
-    LLVMValueRef offsets = offsets_in_memory(s, shape);
-    LLVMValueRef lane = outside_lane(s, start, count, first, offsets);
-    if (!exact || !all_on(s))
-        go_on_if(s, LLVMBuildICmp(b, LLVMIntEQ, lane, i64_constant(s, (uint64_t)s->lanes), ""), after);
-    LLVMValueRef place = LLVMBuildGEP2(b, type_i64(s->unit), offsets, &lane, 1, "");
-    LLVMValueRef offset = LLVMBuildLoad2(b, type_i64(s->unit), place, "");
-    inside_fail(s->unit, sites, start, extent, LLVMBuildAdd(b, first, offset, ""));
+    LLVMValueRef found = finds_outside(s, start, count, first, offsets_in_memory(s, shape));
+    if (!exact || !all_on(s)) go_on_if(s, LLVMBuildNot(b, found, ""), after);
+    /* From memory: a value that is kept takes a register from the code that goes on. */
+    inside_fail(s->unit, sites, get_field(s, offsetof(struct lane_test, start)), extent_of(s, its_extent),
+                get_field(s, offsetof(struct lane_test, address)));
 }
 
 /* ---- Once for the gang. */

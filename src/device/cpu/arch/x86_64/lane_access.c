@@ -21,12 +21,16 @@
         memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
     }
 
-uint64_t smelt_runtime_outside_lane(uint64_t start, uint64_t count, uint64_t first, const int64_t *offsets,
-                                    const uint32_t *lanes, uint64_t lane_count) {
-    uint64_t lane = 0;
-    for (; lane < lane_count; lane++)
-        if (lanes[lane / 32] >> lane % 32 & 1 && first + (uint64_t)offsets[lane] - start >= count) break;
-    return lane;
+bool smelt_runtime_finds_outside(struct lane_test *test) {
+    for (uint64_t lane = 0; lane < test->lane_count; lane++) {
+        uint64_t address = test->address + (uint64_t)test->offsets[lane];
+        bool active = test->lanes[lane / 32] >> lane % 32 & 1;
+        if (active && address - test->start >= test->count) {
+            test->address = address;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): copies of 1 to 8 bytes are not calls */
