@@ -46,6 +46,13 @@ void check_test_real(struct unit *unit, LLVMValueRef mark);
  * Requires: functions inlined, variables still in memory. */
 smelt_status pass_check_private(struct unit *unit);
 
+/* ---- pointers.c, for private.c */
+
+/* A mark of where a variable's life begins or ends. */
+bool check_is_lifetime(LLVMValueRef call);
+/* Pointer variables of the function that are written once are replaced by what is written. */
+smelt_status check_forward_pointers(struct unit *unit, LLVMValueRef function);
+
 /* accesses.c — every access asks first, with the object that its address comes from; stores to device memory
  * show their value; barriers and fences are announced.
  * Requires: variables in registers, intrinsics not yet lowered, thrown-away loads under their conditions. */

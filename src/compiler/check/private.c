@@ -42,10 +42,6 @@ static bool is_inside(const struct extent *extent, uint64_t offset, uint64_t byt
     return offset <= extent->bytes && bytes <= extent->bytes - offset;
 }
 
-static bool is_lifetime(LLVMValueRef call) {
-    return strncmp(called_name(call), "llvm.lifetime.", 14) == 0;
-}
-
 static bool copies_inside(const struct extent *extent, LLVMValueRef call, uint64_t offset) {
     const char *name = called_name(call);
     uint64_t bytes;
@@ -75,7 +71,7 @@ static bool use_inside(const struct extent *extent, LLVMValueRef user, LLVMValue
     case LLVMAddrSpaceCast:
         return all_inside(extent, user, offset);
     case LLVMCall:
-        return is_lifetime(user) || copies_inside(extent, user, offset);
+        return check_is_lifetime(user) || copies_inside(extent, user, offset);
     default:
         return false;
     }
@@ -171,7 +167,7 @@ static void hide(struct unit *unit, LLVMValueRef variable) {
     for (LLVMUseRef use = LLVMGetFirstUse(variable), next; use; use = next) {
         next = LLVMGetNextUse(use);
         LLVMValueRef user = LLVMGetUser(use);
-        if (user == hidden || is_lifetime(user)) continue;
+        if (user == hidden || check_is_lifetime(user)) continue;
         for (int o = 0; o < LLVMGetNumOperands(user); o++)
             if (LLVMGetOperand(user, (unsigned)o) == variable) LLVMSetOperand(user, (unsigned)o, hidden);
     }
@@ -200,7 +196,8 @@ static bool is_initialiser(LLVMValueRef function) {
 
 smelt_status pass_check_private(struct unit *unit) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
-        if (is_initialiser(f)) continue;
+        if (is_initialiser(f) || LLVMIsDeclaration(f)) continue;
+        TRY(check_forward_pointers(unit, f));
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) {
             if (LLVMIsAAllocaInst(instruction)) TRY(keep_variable(unit, instruction));
