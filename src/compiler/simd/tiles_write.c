@@ -86,6 +86,13 @@ static bool are_alike(struct tile_writer *w, LLVMValueRef const *elements) {
 
 static LLVMValueRef write_vector(struct tile_writer *w, LLVMValueRef const *elements);
 
+/* What may be assumed of all elements. */
+static LLVMFastMathFlags common_flags(struct tile_writer *w, LLVMValueRef const *elements) {
+    LLVMFastMathFlags flags = LLVMFastMathAll;
+    for (int n = 0; n < w->tile->width; n++) flags &= LLVMGetFastMathFlags(elements[n]);
+    return flags;
+}
+
 static LLVMValueRef write_operation(struct tile_writer *w, LLVMValueRef const *elements) {
     LLVMBuilderRef b = w->s->unit->builder;
     LLVMValueRef first = elements[0], operands[3], result;
@@ -108,7 +115,7 @@ static LLVMValueRef write_operation(struct tile_writer *w, LLVMValueRef const *e
     if (opcode == LLVMFPExt) return LLVMBuildCast(b, opcode, operands[0], type, "");
     if (opcode == LLVMCall) return simd_intrinsic(w->s, "llvm.fma", &type, 1, operands, 3);
     result = LLVMBuildBinOp(b, opcode, operands[0], operands[1], "");
-    if (LLVMIsAInstruction(result)) copy_flags(first, result);
+    if (LLVMIsAInstruction(result)) LLVMSetFastMathFlags(result, common_flags(w, elements));
     return result;
 }
 
