@@ -61,6 +61,15 @@ def test_threads_of_a_row_share_a_quotient_by_its_length_without_speculation(scr
         expect_in(text, "all accesses are plain vectors, all control flow is uniform")
 
 
+def test_gangs_away_from_edges_load_neighbours(scratch):
+    clamps = "float sum = 0;\nfor (int d = -2; d <= 2; d++) sum += x[clamp(int(i) + d, 0, 4095)];\nout[i] = sum;\n"
+    text = show(scratch, clamps, FLOATS, "--why")
+    expect_in(text, "k.body:3:", "edge: gangs whose positions are all within the bound")
+    padded = "float sum = 0;\nif (i >= 1) sum += x[i - 1];\nif (i + 1 < uint(n)) sum += x[i + 1];\nout[i] = sum;\n"
+    text = show(scratch, padded, "-i n=4096 " + FLOATS, "--why")
+    expect_in(text, "k.body:3:", "k.body:4:", "guard: gangs whose lanes all pass it, or all fail")
+
+
 def test_speculation_is_named(scratch):
     text = show(scratch, "out[i] = x[i / n];\n", "-i n=64 " + FLOATS, "--why")
     expect_in(text, "k.body:2:", "speculation:")

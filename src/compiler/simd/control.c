@@ -512,10 +512,8 @@ static LLVMValueRef staying_condition(struct simd *s, int loop, LLVMIntPredicate
     bool stays = LLVMGetSuccessor(branch, 0) == header->original;
     if (!LLVMIsAICmpInst(condition) || (!stays && LLVMGetSuccessor(branch, 1) != header->original))
         return NULL;
-    static const LLVMIntPredicate inverse[] = {LLVMIntNE,  LLVMIntEQ,  LLVMIntULE, LLVMIntULT, LLVMIntUGE,
-                                               LLVMIntUGT, LLVMIntSLE, LLVMIntSLT, LLVMIntSGE, LLVMIntSGT};
     *predicate = LLVMGetICmpPredicate(condition);
-    if (!stays) *predicate = inverse[*predicate - LLVMIntEQ];
+    if (!stays) *predicate = edges_inverse(*predicate);
     int left = shape_of(s, LLVMGetOperand(condition, 0)), right = shape_of(s, LLVMGetOperand(condition, 1));
     bool suits = is_monotone(*predicate) && left > 0 && right == SHAPE_UNIFORM &&
                  LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) == LLVMIntegerTypeKind;
@@ -537,32 +535,6 @@ static bool has_full_rounds(struct simd *s, int loop) {
     return s->blocks[l->last].mask_of == l->header && staying_condition(s, loop, &predicate) != NULL;
 }
 
-/* i1: the comparison holds for all lanes, also for those that are off. */
-static LLVMValueRef all_stay(struct simd *s, LLVMValueRef condition, LLVMIntPredicate predicate) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef number = scalar_of(s, LLVMGetOperand(condition, 0));
-    LLVMValueRef bound = scalar_of(s, LLVMGetOperand(condition, 1));
-    LLVMTypeRef type = LLVMTypeOf(number);
-    const int64_t *offsets = shape_offsets(s, shape_of(s, LLVMGetOperand(condition, 0)));
-    int64_t low = 0, high = 0;
-    for (int i = 0; i < s->lanes; i++) {
-        if (offsets[i] < low) low = offsets[i];
-        if (offsets[i] > high) high = offsets[i];
-    }
-    bool below = predicate == LLVMIntULT || predicate == LLVMIntULE || predicate == LLVMIntSLT ||
-                 predicate == LLVMIntSLE;
-    bool is_signed = predicate == LLVMIntSGT || predicate == LLVMIntSGE || predicate == LLVMIntSLT ||
-                     predicate == LLVMIntSLE;
-    LLVMValueRef lowest = LLVMBuildAdd(b, number, LLVMConstInt(type, (uint64_t)low, true), "");
-    LLVMValueRef highest = LLVMBuildAdd(b, number, LLVMConstInt(type, (uint64_t)high, true), "");
-    /* Neither end wraps around. */
-    LLVMIntPredicate order = is_signed ? LLVMIntSLE : LLVMIntULE;
-    LLVMValueRef straight = LLVMBuildAnd(b, LLVMBuildICmp(b, order, lowest, number, ""),
-                                         LLVMBuildICmp(b, order, number, highest, ""), "");
-    LLVMValueRef worst = LLVMBuildICmp(b, predicate, below ? highest : lowest, bound, "");
-    return LLVMBuildAnd(b, straight, worst, "all_stay");
-}
-
 /* The latch of a full round: another full one, or the masked ones. */
 static void end_full_round(struct simd *s, int loop) {
     LLVMBuilderRef b = s->unit->builder;
@@ -570,7 +542,9 @@ static void end_full_round(struct simd *s, int loop) {
     LLVMIntPredicate predicate = LLVMIntEQ;
     LLVMValueRef condition = staying_condition(s, loop, &predicate);
     LLVMBasicBlockRef all = simd_block(s, "all"), some = simd_block(s, "some");
-    LLVMBuildCondBr(b, all_stay(s, condition, predicate), all, some);
+    LLVMValueRef stay = edges_all_hold(s, LLVMGetOperand(condition, 0), predicate,
+                                       scalar_of(s, LLVMGetOperand(condition, 1)));
+    LLVMBuildCondBr(b, stay, all, some);
     LLVMPositionBuilderAtEnd(b, all);
     take_edge(s, place, header, s->blocks[place].mask, false);
     poll(s);

@@ -67,7 +67,7 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
                                                                                           : KIND_CHUNK;
     if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return KIND_CHUNK;
     if (shape_of(s, i) == SHAPE_VARYING) return KIND_CHUNK;
-    return speculation_reads_lanes(s, i) ? KIND_LANES : KIND_ONCE;
+    return KIND_ONCE;
 }
 
 /* ---- Once. */
@@ -106,10 +106,6 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
 
 static void emit_lanes(struct simd *s, LLVMValueRef i) {
     enum intrinsic intrinsic = intrinsic_of(i);
-    if (speculation_reads_lanes(s, i)) {
-        emit_speculated(s, i);
-        return;
-    }
     if (intrinsic == INTRINSIC_INSIDE) {
         for (int chunk = s->first_chunk; chunk < s->end_chunk; chunk++) emit_inside(s, i, chunk);
         return;

@@ -31,7 +31,7 @@ struct value {
     LLVMValueRef slot;     /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;   /* … of the chunks */
     bool signed_index;     /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
-    bool speculated;       /* a quotient or guard that the lanes are taken to share (speculation.c) */
+    bool speculated;       /* its shape is assumed, and checked where it is computed (speculation.c) */
     int element;           /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
     LLVMValueRef memory;   /* alloca: that of all lanes */
     struct matrix *matrix; /* it is a half of one, whose chunks are rows (matrix.h); or NULL */
@@ -101,7 +101,8 @@ struct simd {
     LLVMBasicBlockRef start;   /* the gang's first code */
     LLVMBasicBlockRef general; /* written first: where gangs go on that fail a speculation; or NULL */
     bool speculating;
-    bool guards_matter;   /* masks around the kernel's loops are expensive */
+    bool guards_matter;   /* masks inside the kernel's guards are expensive */
+    bool edges_matter;    /* the code is small enough for a second one of gangs away from edges */
     LLVMValueRef context; /* its parameter */
     LLVMValueRef group;   /* struct group_context *, loaded once */
     LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */
@@ -115,6 +116,7 @@ struct simd {
     const int64_t **shapes; /* by number: lanes offsets, the first 0 */
     int shape_count, shape_capacity;
     int numbered_values; /* numbers.c */
+    int first_effect;    /* place of the first block with an effect on memory (effects.c) */
     struct flow flow;
     struct path_graph paths;
     struct block *blocks;
@@ -290,14 +292,25 @@ bool simd_can_be_in_parts(struct simd *s, int place, bool (*suits)(struct simd *
                           int *before);
 /* … whether the instruction may be written more than once, for some lanes each time. */
 bool simd_is_alone(struct simd *s, LLVMValueRef instruction);
-/* speculation.c — the shape of a division or guard in speculating code, or SHAPE_VARYING. */
+/* effects.c — sets first_effect. */
+void effects_find(struct simd *s);
+/* No effect of the thread comes before the instruction. */
+bool effects_follow(struct simd *s, LLVMValueRef i);
+/* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
-int speculation_of_guard(struct simd *s, LLVMValueRef guard);
-bool speculation_pays(struct simd *s);      /* after an analysis without it */
-bool speculation_has_guard(struct simd *s); /* … whether a guard is the reason */
-/* Its check needs the operands of all lanes. */
-bool speculation_reads_lanes(struct simd *s, LLVMValueRef i);
+bool speculation_pays(struct simd *s); /* after an analysis without it */
 void emit_speculated(struct simd *s, LLVMValueRef i);
+/* edges.c — the shape of a comparison, minimum or maximum in speculating code, or SHAPE_VARYING. */
+int edges_shape(struct simd *s, LLVMValueRef i);
+/* After an analysis without speculation: whether to speculate on guards; on other edges. */
+bool edges_have_guard(struct simd *s);
+bool edges_have_others(struct simd *s);
+bool emit_edge(struct simd *s, LLVMValueRef i); /* false: it is not one */
+LLVMIntPredicate edges_inverse(LLVMIntPredicate predicate);
+/* i1: the comparison of an affine number with a scalar of its type holds for all lanes, also for those that
+ * are off. May be false where it does. */
+LLVMValueRef edges_all_hold(struct simd *s, LLVMValueRef number, LLVMIntPredicate predicate,
+                            LLVMValueRef bound);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
 /* apart.c — what only tests that hardly ever run need is computed where they are. */

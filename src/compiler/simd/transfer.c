@@ -214,5 +214,5 @@ static int shape_by_rules(struct simd *s, LLVMValueRef i) {
 int shape_transfer(struct simd *s, LLVMValueRef i) {
     int shape = shape_by_rules(s, i);
     if (shape == SHAPE_VARYING) shape = shape_by_number(s, i);
-    return shape == SHAPE_VARYING ? speculation_of_guard(s, i) : shape;
+    return shape == SHAPE_VARYING ? edges_shape(s, i) : shape;
 }

@@ -165,6 +165,7 @@ static smelt_status analyse(struct simd *s) {
         TRY(simd_order(s));
         if (s->refused) return SMELT_OK;
         private_find_layouts(s);
+        effects_find(s);
         TRY(simd_analyse(s));
         if (s->refused || !question_barriers(s)) return SMELT_OK;
         /* Edges to the end may leave loops: restores their form. */
@@ -306,13 +307,26 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
 #define MAX_SHARED_INSTRUCTIONS 600
 
 /* If a loop carries so many values or more, gangs that are inside the kernel's guards get code of their own
- * (speculation.c). In short kernels, one value suffices if loops in that code need no masks of their own. */
+ * (edges.c). In short kernels, one value suffices if loops in that code need no masks of their own, or
+ * several accesses. */
 #define GUARDED_VALUES 8
+#define GUARDED_ACCESSES 6
+#define MAX_EDGE_INSTRUCTIONS 1500
 
-static bool guards_matter(struct simd *s) {
-    int carried = carried_values(s->entry, false), chunks = SIMDGROUP_LANES / (s->vector_bits / 32);
-    return carried >= GUARDED_VALUES ||
-           (carried > 0 && count_instructions(s) * chunks <= MAX_SHARED_INSTRUCTIONS);
+static int count_accesses(struct simd *s) {
+    int count = 0;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) count += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
+    return count;
+}
+
+static void find_edges_that_matter(struct simd *s) {
+    int carried = carried_values(s->entry, false);
+    int size = count_instructions(s) * (SIMDGROUP_LANES / (s->vector_bits / 32));
+    s->guards_matter = carried >= GUARDED_VALUES || (size <= MAX_SHARED_INSTRUCTIONS &&
+                                                     (carried > 0 || count_accesses(s) >= GUARDED_ACCESSES));
+    s->edges_matter =
+        size <= MAX_EDGE_INSTRUCTIONS && !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER);
 }
 
 static bool loops_need_no_masks(const struct simd *s) {
@@ -344,7 +358,7 @@ static smelt_status try_many(struct simd *s, bool *done) {
     set_lanes(s, lanes, chunk_lanes);
     TRY(analyse(s));
     if (s->refused) return SMELT_OK;
-    if (speculation_has_guard(s)) return try_guarded(s, all_lanes_run_all, done);
+    if (edges_have_guard(s)) return try_guarded(s, all_lanes_run_all, done);
     *done = all_lanes_run_all(s) && !speculation_pays(s);
     return SMELT_OK;
 }
@@ -360,7 +374,7 @@ static smelt_status configure(struct simd *s) {
     TRY(choose_lanes(s, &lanes));
     set_lanes(s, lanes, s->chunk_lanes);
     TRY(analyse(s));
-    if (s->refused || carried_values(s->entry, false) >= GUARDED_VALUES || !speculation_has_guard(s))
+    if (s->refused || carried_values(s->entry, false) >= GUARDED_VALUES || !edges_have_guard(s))
         return SMELT_OK;
     return try_guarded(s, loops_need_no_masks, &s->guards_matter);
 }
@@ -376,13 +390,6 @@ static smelt_status write_speculating(struct simd *s) {
 /* Below this number, an access under a mask may branch (access.c): the time of code generation grows with the
  * square of the number of branches. */
 #define MANY_ACCESSES 512
-
-static int count_accesses(struct simd *s) {
-    int count = 0;
-    FOR_EACH_BLOCK(block, s->entry)
-    FOR_EACH_INSTRUCTION(i, block) count += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
-    return count;
-}
 
 /* Above this number, accesses to addresses that only the run can tell gather at once: five blocks for each,
  * which look whether the lanes are neighbours after all, take seconds to compile. */
@@ -455,7 +462,7 @@ static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(budget_check_thread(unit));
     s->vector_bits = simd_vector_bits(unit->request->cpu, unit->request->features);
-    s->guards_matter = guards_matter(s);
+    find_edges_that_matter(s);
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
