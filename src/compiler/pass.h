@@ -205,6 +205,9 @@ smelt_status pass_landmarks(struct unit *unit);
 smelt_status pass_landmarks_removed(struct unit *unit);
 /* … whether the entry has so many loops that it needs them. */
 smelt_status landmarks_are_needed(struct unit *unit, bool *many);
+/* … calls `place` before every 16th loop of such an entry, with the branch to the loop. */
+typedef void landmarks_place(struct unit *unit, LLVMValueRef before);
+smelt_status landmarks_visit(struct unit *unit, landmarks_place *place);
 /* join.c — groups of one thread become threads of a larger group. */
 smelt_status pass_join(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */

@@ -198,6 +198,18 @@ def test_a_long_thread_is_optimised_by_fewer_passes(scratch):
     expect(times[1] < 0.9 * times[0], f"processor milliseconds per step of a shorter and a longer thread: {times}")
 
 
+def test_long_rows_of_loops_are_cut(scratch):
+    """LLVM looked at all branches of the row for each loop: one number of rounds lets all of them run."""
+    for count, cut in ((20, False), (64, True)):
+        loops = "".join(f"  for (int j = 0; j < n; j++) x = x * 0.5f + in[i + j * {k % 5}];\n" for k in range(count))
+        source = signature("row") + "  float x = 0;\n  int n = int(in[0] + 3.0f);\n" + loops + "  out[i] = x;\n}\n"
+        if cut:
+            expect_same(scratch, source, "row", "rand:float32:300", THREADS)
+        done = scratch.run(["show", scratch.file(f"row{count}.metal", HEADER + source), "row", "--device", "cpu-scalar", "--after", "cut"])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        expect_equal("label %absent" in done.stdout, cut, f"whether the code of {count} loops is cut")
+
+
 def test_the_longest_code_of_gpus_is_generated_without_optimisation(scratch):
     if not FULL:  # takes seconds
         return

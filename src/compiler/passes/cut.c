@@ -8,6 +8,10 @@
  * compares its context with a null pointer, other functions a number that has passed through empty inline
  * assembly.
  *
+ * Long rows of loops are cut, too: before it changes a loop, LLVM asks which conditions hold there, and looks
+ * at all branches back to where ways meet. Without cuts, that is the start of the row if one condition, such
+ * as a shared number of rounds, lets all of them run.
+ *
  * On GPUs, the pieces shorten a search: where LLVM joins accesses to neighbouring addresses, it looks, for
  * each group of accesses, at all instructions between them. A plain branch between pieces suffices there, as
  * no pass joins the pieces again before that.
@@ -69,6 +73,7 @@ static void cut_block(struct unit *unit, LLVMBasicBlockRef block) {
 }
 
 smelt_status pass_cut(struct unit *unit) {
+    if (unit->target->calls_runtime) TRY(landmarks_visit(unit, cut_before));
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
         FOR_EACH_BLOCK(block, f) cut_block(unit, block);
     return SMELT_OK;

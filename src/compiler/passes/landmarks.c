@@ -29,36 +29,43 @@ static LLVMBasicBlockRef preheader(const struct flow *flow, int loop) {
     return LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(block)) == 1 ? block : NULL;
 }
 
-static void place_marks(struct unit *unit, const struct flow *flow) {
+static void place_mark(struct unit *unit, LLVMValueRef before) {
+    LLVMPositionBuilderBefore(unit->builder, before);
+    build_function(unit, mark, NULL, 0);
+}
+
+static void place_marks(struct unit *unit, const struct flow *flow, landmarks_place *place) {
     for (int loop = LOOPS_PER_MARK - 1; loop < flow->loop_count; loop += LOOPS_PER_MARK) {
         LLVMBasicBlockRef block = preheader(flow, loop);
-        if (!block) continue;
-        LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(block));
-        build_function(unit, mark, NULL, 0);
+        if (block) place(unit, LLVMGetBasicBlockTerminator(block));
     }
 }
 
 /* *many: whether the entry has many loops. With `place`, such an entry gets the marks. */
-static smelt_status look_at_loops(struct unit *unit, bool place, bool *many) {
+static smelt_status look_at_loops(struct unit *unit, landmarks_place *place, bool *many) {
     struct arena arena = {0};
     struct flow flow;
     smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
     *many = status == SMELT_OK && flow.loop_count > FEW_LOOPS;
-    if (*many && place) place_marks(unit, &flow);
+    if (*many && place) place_marks(unit, &flow, place);
     arena_free(&arena);
     return status;
 }
 
 smelt_status landmarks_are_needed(struct unit *unit, bool *many) {
-    return look_at_loops(unit, false, many);
+    return look_at_loops(unit, NULL, many);
 }
 
-smelt_status pass_landmarks(struct unit *unit) {
+smelt_status landmarks_visit(struct unit *unit, landmarks_place *place) {
     bool many;
     TRY(landmarks_are_needed(unit, &many));
     if (!many) return SMELT_OK;
     TRY(run_passes(unit, "function(loop-simplify)")); /* gives every loop a preheader */
-    return look_at_loops(unit, true, &many);
+    return look_at_loops(unit, place, &many);
+}
+
+smelt_status pass_landmarks(struct unit *unit) {
+    return landmarks_visit(unit, place_mark);
 }
 
 smelt_status pass_landmarks_removed(struct unit *unit) {
