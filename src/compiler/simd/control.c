@@ -343,10 +343,10 @@ static void end_part(struct simd *s, int place, int before, LLVMValueRef termina
     LLVMBuildCondBr(b, condition, again_first ? again : left, again_first ? left : again);
     LLVMPositionBuilderAtEnd(b, again);
     take_edge(s, place, place, block->mask, false);
-    poll(s);
+    bool rows = s->matrix_part != NO_PART;
+    if (!rows) poll(s); /* a round of a tile is short */
     LLVMBuildBr(b, block->head);
     LLVMPositionBuilderAtEnd(b, left);
-    bool rows = s->matrix_part != NO_PART;
     if (rows) matrix_loop_end(s, place);
     if (rows ? matrix_loop_is_last(s) : s->end_chunk == s->chunk_count) {
         leave_uniformly(s, place, LLVMGetSuccessor(terminator, again_first));
