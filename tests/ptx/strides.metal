@@ -58,3 +58,26 @@ kernel void own(device half *a [[buffer(0)]], device const half *b [[buffer(1)]]
   simdgroup_multiply(sum, left, right);
   simdgroup_store(sum, c);
 }
+
+// c += a · b straight from device memory, 16 × 32 elements; `turned`: b lies transposed. The depth is a multiple of 8.
+template <typename T, bool turned>
+[[kernel]] void straight(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device float *c [[buffer(2)]],
+                         constant uint &depth [[buffer(3)]], constant uint &stride [[buffer(4)]]) {
+  simdgroup_float8x8 sums[2][4];
+  for (uint i = 0; i < 8; i++) simdgroup_load(sums[i / 4][i % 4], c + 8 * (i / 4) * 32 + 8 * (i % 4), 32);
+  for (uint k = 0; k < depth; k += 8) {
+    simdgroup_matrix<T, 8, 8> left[2], right[4];
+    for (uint i = 0; i < 2; i++) simdgroup_load(left[i], a + 8 * i * stride + k, stride);
+    for (uint j = 0; j < 4; j++) {
+      if (turned)
+        simdgroup_load(right[j], b + 8 * j * stride + k, stride, 0, true);
+      else
+        simdgroup_load(right[j], b + k * stride + 8 * j, stride);
+    }
+    for (uint i = 0; i < 8; i++) simdgroup_multiply_accumulate(sums[i / 4][i % 4], left[i / 4], right[i % 4], sums[i / 4][i % 4]);
+  }
+  for (uint i = 0; i < 8; i++) simdgroup_store(sums[i / 4][i % 4], c + 8 * (i / 4) * 32 + 8 * (i % 4), 32);
+}
+template [[host_name("straight_half")]] [[kernel]] decltype(straight<half, false>) straight<half, false>;
+template [[host_name("straight_half_turned")]] [[kernel]] decltype(straight<half, true>) straight<half, true>;
+template [[host_name("straight_bfloat")]] [[kernel]] decltype(straight<bfloat, false>) straight<bfloat, false>;

@@ -3,6 +3,7 @@ their PTX computes, where rows are aligned and where they are not. Run as `test_
 
 All numbers are small: every way of summing gives the same."""
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -78,6 +79,27 @@ def check_product(stride, transposes):
     return f"product, stride {stride}: right, {machine.counts['ld']} loads, {machine.counts['shfl']} shuffles"
 
 
+def check_straight(function, depth, stride):
+    """Four rounds at once, by 16 bytes a lane, where rows are aligned; the rounds that remain one by one."""
+    turned, kind = function.endswith("turned"), "bf16" if "bfloat" in function else "f16"
+    narrow = halfs if kind == "f16" else lambda values: b"".join(struct.pack("<f", value)[2:] for value in values)
+    text = show(function, ["--stage", "ptx"], "--bytes", f"4=uint32:{stride}")
+    wide = text.count("ld.global.v4.u32")
+    assert wide == 6, f"{function}: expected 6 loads of 16 bytes, found {wide}"
+    numbers = random.Random(depth)
+    draw = lambda rows, columns: [[numbers.randrange(-4, 5) for _ in range(columns)] for _ in range(rows)]
+    a, b, c = draw(16, depth), draw(depth, 32), draw(16, 32)
+    flat = lambda rows: narrow([value for row in rows for value in row + [77] * (stride - len(row))])
+    stored = [list(column) for column in zip(*b)] if turned else b
+    start = struct.pack("<512f", *[value for row in c for value in row])
+    machine, slots = run(text, [flat(a), flat(stored), start, struct.pack("<I", depth)], stride)
+    got = struct.unpack("<512f", machine.contents(slots[2]))
+    for i in range(512):
+        wanted = c[i // 32][i % 32] + sum(a[i // 32][k] * b[k][i % 32] for k in range(depth))
+        assert got[i] == wanted, f"{function}, depth {depth}, stride {stride}: {i}: expected {wanted}, got {got[i]}"
+    return f"{function}, depth {depth}, stride {stride}: right, {machine.counts['ld']} loads"
+
+
 def check_own():
     text = show("own", ["--stage", "ptx"])
     assert "movmatrix" not in text and "mma.sync" in text, "own: expected a product of what the lanes loaded themselves"
@@ -97,6 +119,9 @@ def main():
         print(check_rows(stride, stride % 8 == 0))
     for stride in (24, 32, 25, 28):
         print(check_product(stride, stride % 8 == 0))
+    for function in ("straight_half", "straight_half_turned", "straight_bfloat"):
+        for depth, stride in ((72, 72), (32, 40), (24, 32), (40, 42)):
+            print(check_straight(function, depth, stride))
     print(check_own())
     why = show("product", ["--why"], "--bytes", "3=uint32:24")
     assert "a version of the code for arguments that are multiples of 8" in why, why

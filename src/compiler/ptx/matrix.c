@@ -107,6 +107,7 @@ static smelt_status lower_products(struct collection *c) {
     }
     matrix_load_operands(m);
     TRY(matrix_resolve_sums(m));
+    TRY(matrix_load_wide(m));
     return matrix_part_diagonals(m);
 }
 
@@ -115,8 +116,10 @@ smelt_status pass_ptx_matrix(struct unit *unit) {
     struct collection *c = calloc(1, sizeof *c);
     if (!c) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
     c->m.unit = unit;
-    smelt_status status = divergence_find(unit, &c->m.divergence);
-    if (status == SMELT_OK) status = flow_find(unit, unit->entry, &c->m.arena, &c->m.flow);
+    bool changed = false;
+    smelt_status status = matrix_survey(&c->m);
+    if (status == SMELT_OK) status = matrix_join_rounds(&c->m, &changed);
+    if (status == SMELT_OK && changed) status = matrix_survey(&c->m);
     if (status == SMELT_OK) status = lower_products(c);
     divergence_free(&c->m.divergence);
     arena_free(&c->m.arena);

@@ -29,19 +29,19 @@ static LLVMBasicBlockRef home_of_pitch(struct matrices *m, const struct placed *
     return home;
 }
 
-/* i64: from the first row's beginning to what the lane loads. It stands outside of loops that do not change
- * it. */
-static LLVMValueRef lane_offset(struct matrices *m, const struct placed *p) {
+LLVMValueRef matrix_row_offset(struct matrices *m, const struct placed *p, LLVMValueRef place, int of_pair) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef lane = matrix_lane(m);
-    LLVMBasicBlockRef home = home_of_pitch(m, p), here = LLVMGetInstructionParent(p->behind);
-    LLVMValueRef place = LLVMGetNextInstruction(p->behind);
+    LLVMBasicBlockRef here = LLVMGetInstructionParent(place), home = home_of_pitch(m, p);
     if (!home) home = LLVMGetInstructionParent(lane);
-    if (home != here) LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(home));
-    LLVMValueRef row =
-        LLVMBuildZExt(b, LLVMBuildLShr(b, lane, constant_i32(unit, 2), ""), type_i64(unit), "");
-    LLVMValueRef pair = LLVMBuildAnd(b, lane, constant_i32(unit, 3), "");
+    LLVMPositionBuilderBefore(b, home == here ? place : LLVMGetBasicBlockTerminator(home));
+    LLVMValueRef row = LLVMBuildLShr(b, lane, constant_i32(unit, 2), "");
+    if (of_pair >= 0) {
+        row = LLVMBuildAnd(b, row, constant_i32(unit, 1), "");
+        row = LLVMBuildAdd(b, row, constant_i32(unit, 2 * (uint32_t)of_pair), "");
+    }
+    row = LLVMBuildZExt(b, row, type_i64(unit), "");
     LLVMValueRef pitch = number64(unit, p->pitch);
     for (int t = 0; t < p->first.count; t++) {
         if (!p->pitch_times[t]) continue;
@@ -49,8 +49,6 @@ static LLVMValueRef lane_offset(struct matrices *m, const struct placed *p) {
         pitch = LLVMBuildAdd(b, pitch, LLVMBuildMul(b, term, number64(unit, p->pitch_times[t]), ""), "");
     }
     LLVMValueRef offset = LLVMBuildMul(b, row, pitch, "");
-    pair = LLVMBuildZExt(b, LLVMBuildShl(b, pair, constant_i32(unit, 2), ""), type_i64(unit), "");
-    offset = LLVMBuildAdd(b, offset, pair, "");
     LLVMPositionBuilderBefore(b, place);
     return offset;
 }
@@ -75,20 +73,30 @@ static LLVMValueRef uniform_address(struct unit *unit, const struct address *fir
     return offset ? LLVMBuildGEP2(b, byte, base, &offset, 1, "") : base;
 }
 
+LLVMValueRef matrix_first_row(struct unit *unit, const struct placed *p) {
+    LLVMValueRef address = uniform_address(unit, &p->first), number = number64(unit, p->first.number[0]);
+    return LLVMBuildGEP2(unit->builder, LLVMInt8TypeInContext(unit->context), address, &number, 1, "");
+}
+
 LLVMValueRef matrix_load_device(struct matrices *m, const struct placed *p) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
-    LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(p->behind));
-    LLVMValueRef of_lane = lane_offset(m, p), address = uniform_address(unit, &p->first);
-    LLVMValueRef number = number64(unit, p->first.number[0]);
+    LLVMValueRef place = LLVMGetNextInstruction(p->behind), of_row = matrix_row_offset(m, p, place, -1);
+    LLVMValueRef pair = LLVMBuildAnd(b, matrix_lane(m), constant_i32(unit, 3), "");
+    pair = LLVMBuildZExt(b, LLVMBuildShl(b, pair, constant_i32(unit, 2), ""), type_i64(unit), "");
+    LLVMValueRef of_lane = LLVMBuildAdd(b, of_row, pair, "");
+    LLVMValueRef address = matrix_first_row(unit, p);
     address = LLVMBuildGEP2(b, byte, address, &of_lane, 1, "");
-    address = LLVMBuildGEP2(b, byte, address, &number, 1, "");
-    LLVMValueRef pair = LLVMBuildLoad2(b, type_i32(unit), address, "");
+    pair = LLVMBuildLoad2(b, type_i32(unit), address, "");
     LLVMSetAlignment(pair, 4);
     if (!p->across) return pair;
-    LLVMValueRef turned = ptx_assembly(unit, "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
-                                       type_i32(unit), &pair, 1, false);
-    matrix_set_together(unit, turned, MEMORY_NONE);
+    return matrix_transposed(m, pair);
+}
+
+LLVMValueRef matrix_transposed(struct matrices *m, LLVMValueRef pair) {
+    LLVMValueRef turned = ptx_assembly(m->unit, "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
+                                       type_i32(m->unit), &pair, 1, false);
+    matrix_set_together(m->unit, turned, MEMORY_NONE);
     return turned;
 }

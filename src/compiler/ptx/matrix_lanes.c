@@ -63,6 +63,13 @@ void matrix_set_together(struct unit *unit, LLVMValueRef call, uint64_t memory) 
 
 /* ---- What the matrix passes share. */
 
+smelt_status matrix_survey(struct matrices *m) {
+    divergence_free(&m->divergence);
+    m->divergence = (struct divergence){0};
+    TRY(divergence_find(m->unit, &m->divergence));
+    return flow_find(m->unit, m->unit->entry, &m->arena, &m->flow);
+}
+
 LLVMValueRef matrix_call(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
                          unsigned count, bool together) {
     LLVMTypeRef types[2];

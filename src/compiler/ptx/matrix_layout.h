@@ -27,12 +27,14 @@ struct lane_map {
 
 /* The place in Metal's layout of the element that a lane needs: */
 enum lane_source {
-    SOURCE_ROW,         /* both elements, of a left matrix or of sums */
-    SOURCE_RIGHT_EVEN,  /* the element of the even row of the pair, of a right matrix, … */
-    SOURCE_RIGHT_ODD,   /* … of the odd row; the column selects one of the two elements there */
-    SOURCE_RIGHT_SAME,  /* the row of the pair that is odd if the column is … */
-    SOURCE_RIGHT_OTHER, /* … and the other one */
-    SOURCE_BACK,        /* from sums of the tensor cores to Metal's layout */
+    SOURCE_ROW,          /* both elements, of a left matrix or of sums */
+    SOURCE_RIGHT_EVEN,   /* the element of the even row of the pair, of a right matrix, … */
+    SOURCE_RIGHT_ODD,    /* … of the odd row; the column selects one of the two elements there */
+    SOURCE_RIGHT_SAME,   /* the row of the pair that is odd if the column is … */
+    SOURCE_RIGHT_OTHER,  /* … and the other one */
+    SOURCE_BACK,         /* from sums of the tensor cores to Metal's layout */
+    SOURCE_PAIR,         /* the other lane of a pair */
+    SOURCE_PAIR_OF_FOUR, /* the lane of the other pair of four lanes */
     SOURCE_COUNT
 };
 static const struct lane_map lane_sources[SOURCE_COUNT] = {
@@ -42,6 +44,8 @@ static const struct lane_map lane_sources[SOURCE_COUNT] = {
     [SOURCE_RIGHT_SAME] = {{3, 2, 0, 4, 1}, 0},
     [SOURCE_RIGHT_OTHER] = {{3, 2, 0, 4, 1}, 2},
     [SOURCE_BACK] = {{0, 3, 1, 2, 4}, 0},
+    [SOURCE_PAIR] = {{0, 1, 2, 3, 4}, 1},
+    [SOURCE_PAIR_OF_FOUR] = {{0, 1, 2, 3, 4}, 2},
 };
 
 /* Bits of a lane: whether its column of a right matrix is odd; whether, in Metal's layout, its row is. */

@@ -81,9 +81,7 @@ static bool is_written(struct matrices *m, LLVMValueRef at, unsigned space) {
     return !*all || written_behind(block, at, (*all)[flow_index(&m->flow, block)], space);
 }
 
-/* The later of two instructions of a block; NULL: they are not in one block in this order, or something is
- * written in between. */
-static LLVMValueRef later_unwritten(LLVMValueRef a, LLVMValueRef b, unsigned space) {
+LLVMValueRef matrix_later_unwritten(LLVMValueRef a, LLVMValueRef b, unsigned space) {
     if (LLVMGetInstructionParent(a) != LLVMGetInstructionParent(b)) return NULL;
     for (int turn = 0; turn < 2; turn++) {
         LLVMValueRef from = turn ? b : a, to = turn ? a : b, i = from;
@@ -131,7 +129,9 @@ static bool find_rows(struct matrices *m, const struct address *pair, bool turne
         struct element start = element_at(pair, row, 0, turned);
         const struct address *s = start.address;
         int64_t distance;
-        if (address_alignment(m, s, start.lane) < (placed->device ? PAIR_BYTES : ROW_BYTES)) return false;
+        uint64_t alignment = address_alignment(m, s, start.lane);
+        if (alignment < (placed->device ? PAIR_BYTES : ROW_BYTES)) return false;
+        if (row == 0 || alignment < placed->alignment) placed->alignment = alignment;
         if (s->number[start.lane] != a->number[first.lane] + (int64_t)row * placed->pitch) return false;
         for (int t = 0; t < a->count; t++)
             if (s->count != a->count || s->terms[t].value != a->terms[t].value ||
@@ -154,7 +154,7 @@ static bool find_placed(struct matrices *m, struct fragment *fragment, struct pl
     if (!is_plain_load(even) || !is_plain_load(odd)) return false;
     unsigned space = space_of(even);
     if (space_of(odd) != space) return false;
-    LLVMValueRef behind = later_unwritten(even, odd, space);
+    LLVMValueRef behind = matrix_later_unwritten(even, odd, space);
     if (!behind || !matrix_is_together(m, LLVMGetInstructionParent(behind))) return false;
     if (is_written(m, behind, space)) return false;
     LLVMBasicBlockRef reader = LLVMGetInstructionParent(behind);
@@ -181,7 +181,7 @@ static bool go_together(const struct placed *a, const struct placed *b) {
     return a->across == b->across && a->pitch == b->pitch &&
            memcmp(a->pitch_times, b->pitch_times, sizeof a->pitch_times) == 0 &&
            address_distance(&a->first, 0, &b->first, 0, &distance) &&
-           later_unwritten(a->behind, b->behind, PTX_SHARED);
+           matrix_later_unwritten(a->behind, b->behind, PTX_SHARED);
 }
 
 static int64_t apart(const struct placed *a, const struct placed *b) {
@@ -235,7 +235,7 @@ static void load_set(struct matrices *m, struct placed *const *set, int count) {
     struct unit *unit = m->unit;
     LLVMTypeRef word = type_i32(unit), words[MATRICES_MOST] = {word, word, word, word};
     LLVMValueRef last = set[0]->behind;
-    for (int i = 1; i < count; i++) last = later_unwritten(last, set[i]->behind, PTX_SHARED);
+    for (int i = 1; i < count; i++) last = matrix_later_unwritten(last, set[i]->behind, PTX_SHARED);
     LLVMPositionBuilderBefore(unit->builder, LLVMGetNextInstruction(last));
     char text[128];
     snprintf(text, sizeof text, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 %s+%lld];", count,
@@ -251,7 +251,7 @@ static void load_set(struct matrices *m, struct placed *const *set, int count) {
     for (int i = 0; i < count; i++) put_register(set[i], registers[i]);
 }
 
-static bool is_used_behind(LLVMValueRef mark, LLVMValueRef place) {
+bool matrix_is_used_behind(LLVMValueRef mark, LLVMValueRef place) {
     for (LLVMUseRef use = LLVMGetFirstUse(mark); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use), i = place;
         if (LLVMGetInstructionParent(user) != LLVMGetInstructionParent(place)) continue;
@@ -269,16 +269,16 @@ static bool is_set(struct placed *const *set, int count) {
         if (set[i]->loaded) return false;
         for (int k = 0; k < i; k++)
             if (set[k] == set[i] || !go_together(set[k], set[i])) return false;
-        last = later_unwritten(last, set[i]->behind, PTX_SHARED);
+        last = matrix_later_unwritten(last, set[i]->behind, PTX_SHARED);
         if (!last) return false;
     }
     if (count == MATRICES_MOST && apart(set[0], set[1]) != apart(set[2], set[3])) return false;
     for (int i = 0; i < count; i++)
-        if (!is_used_behind(set[i]->fragment->registers[0], last)) return false;
+        if (!matrix_is_used_behind(set[i]->fragment->registers[0], last)) return false;
     return true;
 }
 
-static struct placed *placed_of(struct matrices *m, const struct fragment *fragment) {
+struct placed *matrix_placed_of(struct matrices *m, const struct fragment *fragment) {
     struct placed *p = m->placed;
     while (p && p->fragment != fragment) p = p->next;
     return p;
@@ -288,7 +288,7 @@ bool matrix_load_together(struct matrices *m, struct fragment *const *fragments,
     struct placed *set[MATRICES_MOST];
     if (count != 1 && count != 2 && count != MATRICES_MOST) return false;
     for (int i = 0; i < count; i++)
-        if (!(set[i] = placed_of(m, fragments[i]))) return false;
+        if (!(set[i] = matrix_placed_of(m, fragments[i]))) return false;
     if (!is_set(set, count)) return false;
     load_set(m, set, count);
     return true;

@@ -17,10 +17,28 @@ struct placed {
     bool across;               /* a fragment's pairs are across the rows in memory */
     struct address first;      /* of lane 0: that of the first row; other lanes do not count */
     int64_t pitch, pitch_times[ADDRESS_TERMS]; /* from row to row */
+    uint64_t alignment;                        /* of every row */
     bool loaded;
 };
 
 /* matrix_device.c — loads a matrix of device memory behind its own loads: the register. */
 LLVMValueRef matrix_load_device(struct matrices *m, const struct placed *placed);
+/* … i64: the distance from the first row to the row that the lane decides: `lane >> 2`, or, with `of_pair`
+ * >= 0, `(lane >> 2 & 1) + 2 * of_pair`. It stands outside of loops that do not change it, else before
+ * `place`, where the builder is then. */
+LLVMValueRef matrix_row_offset(struct matrices *m, const struct placed *placed, LLVMValueRef place,
+                               int of_pair);
+/* … by the warp: pairs of a row become pairs of a column. */
+LLVMValueRef matrix_transposed(struct matrices *m, LLVMValueRef pair);
+/* … where the first row begins. */
+LLVMValueRef matrix_first_row(struct unit *unit, const struct placed *placed);
+
+/* matrix_load.c — the matrix in memory that a fragment is loaded from, or NULL. */
+struct placed *matrix_placed_of(struct matrices *m, const struct fragment *fragment);
+/* … the later of two instructions of a block; NULL: they are not in one block in this order, or something is
+ * written in between. */
+LLVMValueRef matrix_later_unwritten(LLVMValueRef a, LLVMValueRef b, unsigned space);
+/* … whether those users of a value that are in the place's block are behind it. */
+bool matrix_is_used_behind(LLVMValueRef value, LLVMValueRef place);
 
 #endif

@@ -15,25 +15,6 @@
 
 #define TF32_BITS UINT32_C(0xffffe000)
 
-/* Of a product's operands. */
-struct kinds {
-    enum kind left, right;
-};
-
-/* One instruction, of up to four calls: rows above with even and odd columns, rows below. */
-struct tensor_product {
-    struct tensor_product *next;
-    LLVMBasicBlockRef block;
-    struct kinds kinds;
-    struct fragment *above, *below, *right; /* below may be NULL: zeros */
-    struct product *products[4];            /* during planning; NULL: none */
-    LLVMValueRef sums[4], results[4];       /* results NULL: not used */
-    struct tensor_product *before;          /* the product that it includes: it has twice the depth */
-    bool replaced;                          /* by one of twice the depth */
-    bool continued;                         /* `results` are not used: the next one continues the sums */
-    LLVMValueRef call;
-};
-
 /* ---- The kind of an operand's numbers. */
 
 /* The half, or the 16 bits of a bfloat, that is exactly this float; NULL: there may be none. */

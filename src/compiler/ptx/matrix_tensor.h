@@ -19,6 +19,25 @@ struct fragment {
     LLVMValueRef registers[2], low[2];
 };
 
+/* Of a product's operands. */
+struct kinds {
+    enum kind left, right;
+};
+
+/* One instruction, of up to four calls: rows above with even and odd columns, rows below. */
+struct tensor_product {
+    struct tensor_product *next;
+    LLVMBasicBlockRef block;
+    struct kinds kinds;
+    struct fragment *above, *below, *right; /* below may be NULL: zeros */
+    struct product *products[4];            /* during planning; NULL: none */
+    LLVMValueRef sums[4], results[4];       /* results NULL: not used */
+    struct tensor_product *before;          /* the product that it includes: it has twice the depth */
+    bool replaced;                          /* by one of twice the depth */
+    bool continued;                         /* `results` are not used: the next one continues the sums */
+    LLVMValueRef call;
+};
+
 /* matrix_load.c — those fragments of half and bfloat that lie in threadgroup memory get a register that
  * stands for what is to be loaded from there. */
 smelt_status matrix_place_fragments(struct matrices *m, struct fragment *const *fragments, int count);

@@ -22,6 +22,8 @@
 #define MOST_LOADS 2       /* of a round */
 #define MOST_LOADS_ALONE 8 /* of a round with several guards, which loads first but runs alone */
 
+#define MOST_IN_ROUND 128 /* instructions */
+
 /* Of the code for several rounds, of all loops of a kernel together. Above this, LLVM's code generator and
  * NVIDIA's assembler would take seconds, and no loop is changed. */
 #define MOST_INSTRUCTIONS 8192
@@ -138,7 +140,7 @@ static bool needs_load(struct rounds *r, LLVMValueRef value, int depth) {
 static bool collect_block(struct rounds *r, LLVMBasicBlockRef block, bool *stores) {
     FOR_EACH_INSTRUCTION(i, block) {
         if (LLVMIsATerminatorInst(i)) break;
-        if (r->count == ROUNDS_MOST_INSTRUCTIONS) return false;
+        if (r->count == MOST_IN_ROUND) return false;
         bool known = LLVMIsAPHINode(i) || coarse_is_plain_access(i) || coarse_is_pure(r->unit, i);
         if (!known) return false;
         *stores |= LLVMIsAStoreInst(i) != NULL;
@@ -227,8 +229,7 @@ static bool is_wanted(struct rounds *r, const struct flow *flow, int loop) {
     return collect(r);
 }
 
-/* It has a block before and one behind it that nothing else leads from or to. */
-static bool stands_alone(struct rounds *r, const struct flow *flow, int loop) {
+bool rounds_stand_alone(struct rounds *r, const struct flow *flow, int loop) {
     int header = flow->loops[loop].header;
     const struct flow_block *block = &flow->blocks[header];
     if (block->predecessor_count != 2) return false;
@@ -253,7 +254,7 @@ static smelt_status each_loop(struct unit *unit, bool change, uint64_t *instruct
         if (!is_wanted(r, &flow, loop)) continue;
         *instructions += (uint64_t)(r->rounds * r->count);
         /* Such loops contain no others. */
-        if (!change || !stands_alone(r, &flow, loop)) continue;
+        if (!change || !rounds_stand_alone(r, &flow, loop)) continue;
         rounds_build(r);
         status = r->rounds > 1 ? ptx_note(unit, "%d rounds of a loop run at once, loads first", r->rounds)
                                : ptx_note(unit, "a round of a loop loads everything first");

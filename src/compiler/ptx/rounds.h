@@ -8,7 +8,7 @@
 #include "compiler/ptx/ptx.h"
 
 #define ROUNDS_MOST 8
-#define ROUNDS_MOST_INSTRUCTIONS 128 /* of a round */
+#define ROUNDS_MOST_INSTRUCTIONS 256 /* of a round */
 
 struct round_item {
     LLVMValueRef value;
@@ -27,6 +27,7 @@ struct rounds {
     struct round_item items[ROUNDS_MOST_INSTRUCTIONS];
     struct round_item saved[ROUNDS_MOST_INSTRUCTIONS]; /* … while another block uses `items` */
     int count, phis, rounds;
+    LLVMBasicBlockRef test, together; /* built: the test, and the rounds that run together */
 };
 
 /* The item of an instruction of the loop; NULL: it is outside. */
@@ -34,6 +35,10 @@ struct round_item *rounds_item(struct rounds *r, LLVMValueRef value);
 /* A phi's value in the next round if it is in `body`; otherwise after a guard that skips nothing. */
 LLVMValueRef rounds_next(struct rounds *r, LLVMValueRef phi);
 LLVMValueRef rounds_address(LLVMValueRef access);
+
+/* rounds.c — whether the loop has a block before and one behind it that nothing else leads from or to, as
+ * rounds_build requires. Finds the block before. */
+bool rounds_stand_alone(struct rounds *r, const struct flow *flow, int loop);
 
 /* rounds_build.c — puts the test and the rounds before the loop. Requires: `before` leads only to the loop,
  * and only the loop leads to `after`, whose phis have all values of the loop that are used after it. */

@@ -174,6 +174,8 @@ void rounds_build(struct rounds *r) {
     LLVMBuilderRef b = r->unit->builder;
     LLVMBasicBlockRef test = build_head(r, "rounds"), together = new_block(r, "together");
     LLVMValueRef branch = LLVMBuildCondBr(b, all_follow(r), together, r->body);
+    r->test = test;
+    r->together = together;
     LLVMPositionBuilderAtEnd(b, together);
     build_rounds(r);
     LLVMValueRef last = value_in(r, r->rounds - 1, LLVMGetCondition(r->branch));
