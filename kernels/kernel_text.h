@@ -57,6 +57,7 @@ extern const char kernel_text_random[];
 extern const char kernel_text_tensor_core[];
 extern const char kernel_text_best[];
 extern const char kernel_text_best_tiles[];
+extern const char kernel_text_best_warpgroups[];
 extern const char kernel_text_thin[];
 
 #endif

@@ -2,6 +2,7 @@
 #include "kernels/kernel_text.h"
 #include "kernels/shipped.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 static int64_t pieces(int64_t size, int64_t of) {
@@ -64,14 +65,14 @@ static void float_parts(const struct matmul_form *form, int sides[2]) {
 }
 
 /* The parameters of BEST_FORM are those of the templates in best.metal and best_tiles.metal. */
-static smelt_status find_kernel(const struct matmul_desc *desc, const struct matmul_form *form,
+static smelt_status find_kernel(const struct matmul_desc *desc, const struct matmul_form *form, bool stays,
                                 smelt_function **function) {
     const char *type = matmul_type(smelt_array_dtype(desc->a)), *flags[] = {"false", "true"};
     const char *output = form->parts > 1 ? "float" : type;
     char name[64], parameters[128], defines[256];
     int rows = (int)form->rows, columns = (int)form->columns, threads = (int)form->threads;
-    snprintf(name, sizeof name, "best_%s_%s_%d_%d_%d%s%s", type, output, rows, columns, threads,
-             desc->a_transposed ? "_a" : "", desc->b_transposed ? "_b" : "");
+    snprintf(name, sizeof name, "best_%s_%s_%d_%d_%d%s%s%s", type, output, rows, columns, threads,
+             stays ? "_warpgroups" : "", desc->a_transposed ? "_a" : "", desc->b_transposed ? "_b" : "");
     if (is_float(desc)) {
         int sides[2];
         float_parts(form, sides);
@@ -82,8 +83,56 @@ static smelt_status find_kernel(const struct matmul_desc *desc, const struct mat
     }
     snprintf(defines, sizeof defines, "#define BEST_NAME \"%s\"\n#define BEST_FORM %s, %s, %s\n", name,
              parameters, flags[desc->a_transposed], flags[desc->b_transposed]);
-    return shipped_variant(defines, is_float(desc) ? kernel_text_best_tiles : kernel_text_best, name,
-                           SMELT_MATH_SAFE, function);
+    const char *text = is_float(desc) ? kernel_text_best_tiles
+                       : stays        ? kernel_text_best_warpgroups
+                                      : kernel_text_best;
+    return shipped_variant(defines, text, name, SMELT_MATH_SAFE, function);
+}
+
+/* ---- By threadgroups that compute one tile after the other (best_warpgroups.metal). */
+
+#define STAYING_TILE (128 * 256) /* elements of the tiles that it computes */
+#define STAYING_THREADS 384
+
+static int64_t tiles_of(const struct matmul_sizes *sizes, const struct matmul_form *form) {
+    return pieces(sizes->n, form->columns) * pieces(sizes->m, form->rows) * sizes->products * form->parts;
+}
+
+/* Whether the matrix and its rows begin at multiples of 16 bytes. */
+static bool is_mappable(const smelt_array *matrix, int64_t line, int64_t batch) {
+    return (uintptr_t)smelt_array_data(matrix) % 16 == 0 && line % ROW_ELEMENTS == 0 &&
+           batch % ROW_ELEMENTS == 0;
+}
+
+static bool stays(const struct matmul_desc *desc, const struct matmul_job *job,
+                  const struct matmul_form *form) {
+    return desc->multiprocessors && !is_float(desc) && form->rows * form->columns == STAYING_TILE &&
+           job->sizes.k >= LEAST_DEPTH && tiles_of(&job->sizes, form) <= INT32_MAX &&
+           is_mappable(desc->a, job->a_line, job->a_batch) && is_mappable(desc->b, job->b_line, job->b_batch);
+}
+
+static smelt_status run_staying(const struct matmul_desc *desc, const struct matmul_job *job,
+                                const struct matmul_form *form, int64_t depth) {
+    const struct matmul_sizes *sizes = &job->sizes;
+    int32_t size[4] = {(int32_t)sizes->m, (int32_t)sizes->n, (int32_t)sizes->k, (int32_t)depth};
+    int32_t lines[2] = {(int32_t)job->a_line, (int32_t)job->b_line};
+    int64_t batches[4] = {job->a_batch, job->b_batch, sizes->products}, tiles = tiles_of(sizes, form);
+    smelt_function *function;
+    smelt_status status = find_kernel(desc, form, true, &function);
+    if (status != SMELT_OK) return status;
+    return smelt_function_run(
+        function, &(smelt_dispatch_desc){
+                      .buffers = {{.array = desc->a},
+                                  {.array = desc->b},
+                                  {.array = desc->c},
+                                  {.bytes = size, .size = sizeof size},
+                                  {.bytes = lines, .size = sizeof lines},
+                                  {.bytes = batches, .size = sizeof batches}},
+                      .groups = {tiles < desc->multiprocessors ? tiles : desc->multiprocessors, 1, 1},
+                      .threadgroup = {STAYING_THREADS},
+                      .device = desc->device,
+                      .stream = desc->stream,
+                      .info = desc->info});
 }
 
 static smelt_status run(const struct matmul_desc *desc, const struct matmul_job *job,
@@ -92,8 +141,9 @@ static smelt_status run(const struct matmul_desc *desc, const struct matmul_job 
     int32_t size[4] = {(int32_t)sizes->m, (int32_t)sizes->n, (int32_t)sizes->k, (int32_t)depth};
     int32_t lines[2] = {(int32_t)job->a_line, (int32_t)job->b_line};
     int64_t batches[2] = {job->a_batch, job->b_batch};
+    if (stays(desc, job, form)) return run_staying(desc, job, form, depth);
     smelt_function *function;
-    smelt_status status = find_kernel(desc, form, &function);
+    smelt_status status = find_kernel(desc, form, false, &function);
     if (status != SMELT_OK) return status;
     smelt_dispatch_desc dispatch = {.buffers = {{.array = desc->a},
                                                 {.array = desc->b},

@@ -16,6 +16,9 @@ struct matmul_desc {
     bool a_transposed, b_transposed;
     /* For `best` on a GPU. NULL: the sizes choose it. */
     const struct matmul_form *form;
+    /* For `best`: the multiprocessors of a GPU of compute capability 9.0, where best_warpgroups.metal may
+     * run; 0: another device. */
+    int64_t multiprocessors;
     const char *device; /* default "cpu"; the arrays are in its memory */
     smelt_stream *stream;
     smelt_run_info *info; /* may be NULL */

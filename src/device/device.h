@@ -111,6 +111,7 @@ struct device {
     bool tests; /* without `checked`: checked launches run code that tests accesses (launch.tested) */
     uint64_t threadgroup_limit;       /* bytes of threadgroup memory */
     uint32_t thread_limit;            /* threads per group */
+    uint32_t multiprocessors;         /* of a GPU; 0: a CPU */
     const struct memory_space *space; /* the memory of arrays that kernels use; NULL: the host's */
     /* device/stream.h; each NULL if launches have ended when `run` returns. */
     const struct stream_functions *streams;

@@ -144,6 +144,7 @@ smelt_status product_by_algorithm(const struct product *p, const char *name, con
     struct matmul_desc desc = {.algorithm = name,
                                .c = p->result,
                                .form = form,
+                               .multiprocessors = free ? program_warpgroup_multiprocessors(call->device) : 0,
                                .device = call->device,
                                .stream = call->desc->stream};
     smelt_status status = store_rows(call, p->x, free ? &desc.a_transposed : NULL, &desc.a);

@@ -173,10 +173,14 @@ bool program_is_symbolic(const char *device) {
     return strcmp(device, ARRAY_SYMBOLIC_DEVICE) == 0;
 }
 
-bool program_has_warpgroups(const char *name) {
+int64_t program_warpgroup_multiprocessors(const char *name) {
     const struct device *device;
-    if (program_is_host(name) || device_find(name, &device) != SMELT_OK) return false;
-    return device->target && strcmp(device->target, "sm_90a") == 0;
+    if (program_is_host(name) || device_find(name, &device) != SMELT_OK) return 0;
+    return device->target && strcmp(device->target, "sm_90a") == 0 ? device->multiprocessors : 0;
+}
+
+bool program_has_warpgroups(const char *name) {
+    return program_warpgroup_multiprocessors(name) > 0;
 }
 
 smelt_status program_filled(const char *name, smelt_stream *stream, smelt_dtype dtype,

@@ -71,6 +71,9 @@ bool program_is_symbolic(const char *device);
 /* Whether its code may use the warpgroups of compute capability 9.0. */
 bool program_has_warpgroups(const char *device);
 
+/* The multiprocessors of a device whose code may; 0: it may not. */
+int64_t program_warpgroup_multiprocessors(const char *device);
+
 /* A new array on `device`. */
 smelt_status program_output(const char *device, smelt_stream *stream, smelt_dtype dtype,
                             const smelt_shape *shape, smelt_array **array);

@@ -298,6 +298,25 @@ static void forms_of_a_gpu(void **state) {
     }
 }
 
+/* On a GPU, more large tiles than multiprocessors: best_warpgroups.metal's threadgroups compute several, also
+ * of different products. */
+static void more_tiles_than_multiprocessors(void **state) {
+    (void)state;
+    if (!test_device_has_memory()) skip();
+    for (int d = 1; d < 3; d++) {
+        tune_setting_force((int64_t[]){d == 1 ? 128 : 256, d == 1 ? 256 : 128, 256, 1});
+        multiply(matrix(dtypes[d], SHAPE(2060, 264), CONTIGUOUS),
+                 matrix(dtypes[d], SHAPE(264, 2104), TRANSPOSED), NULL);
+        multiply(matrix(dtypes[d], SHAPE(3, 1000, 264), CONTIGUOUS),
+                 matrix(dtypes[d], SHAPE(3, 264, 1500), CONTIGUOUS), NULL);
+        /* Fewer terms in a part than the second warpgroup waits for elsewhere. */
+        tune_setting_force((int64_t[]){128, 256, 256, 4});
+        multiply(matrix(dtypes[d], SHAPE(130, 264), CONTIGUOUS),
+                 matrix(dtypes[d], SHAPE(264, 264), CONTIGUOUS), NULL);
+        tune_setting_force(NULL);
+    }
+}
+
 /* The parts of K cover it, and none is empty. Forms that do not exist are refused. */
 static void forms_divide_k(void **state) {
     (void)state;
@@ -371,6 +390,7 @@ int main(void) {
                                        cmocka_unit_test(large_tiles),
                                        cmocka_unit_test(products_that_fill_a_gpu),
                                        cmocka_unit_test(forms_of_a_gpu),
+                                       cmocka_unit_test(more_tiles_than_multiprocessors),
                                        cmocka_unit_test(forms_divide_k),
                                        cmocka_unit_test(forms_are_chosen_by_sizes),
                                        cmocka_unit_test(algorithms_refuse)};

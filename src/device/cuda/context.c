@@ -38,17 +38,14 @@ static void describe_failure(const struct cuda_driver *driver, CUresult result, 
 
 static const char *read_attributes(struct cuda_gpu *gpu, CUdevice handle) {
     const struct cuda_driver *driver = gpu->driver;
-    int major = 0, minor = 0, shared = 0, threads = 0, pools = 0;
+    int major = 0, minor = 0, shared = 0, threads = 0, multiprocessors = 0, pools = 0;
     size_t bytes = 0;
     char name[100] = "";
     const struct {
         int attribute, *value;
-    } wanted[] = {{CUDA_COMPUTE_CAPABILITY_MAJOR, &major},
-                  {CUDA_COMPUTE_CAPABILITY_MINOR, &minor},
-                  {CUDA_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &shared},
-                  {CUDA_MAX_THREADS_PER_BLOCK, &threads},
-                  {CUDA_MULTIPROCESSOR_COUNT, &gpu->multiprocessors},
-                  {CUDA_MEMORY_POOLS_SUPPORTED, &pools}};
+    } wanted[] = {{CUDA_COMPUTE_CAPABILITY_MAJOR, &major},           {CUDA_COMPUTE_CAPABILITY_MINOR, &minor},
+                  {CUDA_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &shared}, {CUDA_MAX_THREADS_PER_BLOCK, &threads},
+                  {CUDA_MULTIPROCESSOR_COUNT, &multiprocessors},     {CUDA_MEMORY_POOLS_SUPPORTED, &pools}};
     static char reason[300];
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && result == CUDA_SUCCESS; i++)
@@ -76,10 +73,11 @@ static const char *read_attributes(struct cuda_gpu *gpu, CUdevice handle) {
     }
     gpu->device.threadgroup_limit = (uint64_t)shared;
     gpu->device.thread_limit = threads < 1024 ? (uint32_t)threads : 1024;
+    gpu->device.multiprocessors = (uint32_t)multiprocessors;
     snprintf(gpu->name, sizeof gpu->name, "cuda:%d", gpu->ordinal);
     snprintf(gpu->description, sizeof gpu->description,
              "%s, compute capability %d.%d, %d multiprocessors, %.1f GiB", name, major, minor,
-             gpu->multiprocessors, (double)bytes / (1 << 30));
+             multiprocessors, (double)bytes / (1 << 30));
     return NULL;
 }
 

@@ -23,7 +23,6 @@ struct cuda_gpu {
     CUdevice handle;
     char name[16], description[160];
     int capability; /* 90 for 9.0 */
-    int multiprocessors;
     uint64_t memory_bytes;
     pthread_rwlock_t use; /* read from cuda_enter to cuda_leave; written by a reset */
     pthread_mutex_t opening;

@@ -1,0 +1,148 @@
+// C = A · B of 16-bit numbers by the asynchronous tensor cores of compute capability 9.0: best.metal, by threadgroups that stay.
+//
+// best.metal's threadgroups have one tile of C each. As one of them fills a multiprocessor, its tensor cores wait while a
+// threadgroup stores its sums, the next one starts, makes its tensor maps and waits for its first copies. Here
+//
+// - as many threadgroups as multiprocessors compute one tile after the other;
+// - a warpgroup of its own copies operands, as long as stages are free: also those of the next tile, while sums are stored;
+// - the second of the other two begins a little later than the first, so that one multiplies while the other stores;
+// - tiles follow each other in bands of few rows, so that those computed at the same time share rows and columns in the cache.
+//
+// size, rows and the matrices are those of best.metal. batches: also the number of products. Rows of A and B begin at multiples of
+// 16 bytes, and K is at least 1. Grid: any number of threadgroups of 384 threads, at most one per tile.
+#include <metal_stdlib>
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+using namespace metal;
+namespace detail = mpp::tensor_ops::__tensor_ops_detail;
+
+constant constexpr uint BAND = 8; // rows of tiles
+constant constexpr uint LAG = 2;  // stages that the second warpgroup lets pass
+
+// Tile number `at` of C, column by column in each band.
+struct place {
+    int row, column;
+    uint matrix; // of all parts of all products
+};
+inline place place_of(uint at, uint rows, uint columns) {
+    const uint matrix = at / (rows * columns), rest = at % (rows * columns), band = rest / (BAND * columns);
+    const uint in_band = rest % (BAND * columns), height = min(BAND, rows - band * BAND);
+    return {int(band * BAND + in_band % height), int(in_band / height), matrix};
+}
+
+// The elements of K that a matrix of sums takes: `blocks` stages from `first` on.
+struct terms {
+    uint first, blocks;
+};
+inline terms terms_of(uint part, constant int4 &size) {
+    const uint first = part * uint(size.w);
+    return {first, (min(uint(size.w), uint(size.z) - first) + 63) / 64};
+}
+
+template <typename T, typename O, int BM, int BN, ushort simdgroups, bool A_DOWN, bool B_DOWN>
+kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device O *c [[buffer(2)]],
+                            constant int4 &size [[buffer(3)]], constant int2 &rows [[buffer(4)]],
+                            constant long3 &batches [[buffer(5)]], uint group [[threadgroup_position_in_grid]],
+                            uint groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) {
+    if (__smelt_gpu_target() != 901) return;
+    using W = detail::warpgroups<is_same_v<T, bfloat> ? detail::kind::brain16 : detail::kind::real16, BM, BN, A_DOWN, B_DOWN, simdgroups>;
+    constexpr uint stages = W::stages, stage_bytes = W::stage_bytes, barriers = stages * stage_bytes;
+    const uint down = uint(size.x + BM - 1) / BM, across = uint(size.y + BN - 1) / BN;
+    const uint parts = uint(size.z - 1) / uint(size.w) + 1, products = uint(batches.z), tiles = down * across * parts * products;
+    const uint memory = __smelt_ptx_shared_address(__smelt_staging(barriers + 1024));
+    const uint filled = memory + barriers, emptied = filled + 8 * stages, scratch = filled + 256;
+    const uint simdgroup = __smelt_ptx_broadcast(thread_index >> 5);
+    const ulong maps = __smelt_ptx_map_memory();
+    // Products share a matrix whose distance is 0.
+    const ulong a_bytes = rows.x * 2ul, b_bytes = rows.y * 2ul;
+    if (simdgroup == 0)
+        __smelt_ptx_tensor_map_of(maps, scratch, (ulong)a, A_DOWN ? size.x : size.z, A_DOWN ? size.z : size.x, a_bytes, 64,
+                                  A_DOWN ? 64 : BM, W::map_type, batches.x ? products : 1, batches.x ? ulong(batches.x) * 2 : a_bytes);
+    if (simdgroup == 1)
+        __smelt_ptx_tensor_map_of(maps + 128, scratch + 128, (ulong)b, B_DOWN ? size.z : size.y, B_DOWN ? size.y : size.z, b_bytes, 64,
+                                  B_DOWN ? BN : 64, W::map_type, batches.y ? products : 1, batches.y ? ulong(batches.y) * 2 : b_bytes);
+    if (thread_index == 64) {
+        for (uint s = 0; s < stages; s++) {
+            __smelt_ptx_barrier_init(filled + 8 * s, 1);
+            __smelt_ptx_barrier_init(emptied + 8 * s, W::count);
+        }
+        __smelt_ptx_fence_barriers();
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+
+    if (simdgroup < 4) {
+        __smelt_ptx_fewer_registers(40);
+        if (simdgroup > 0) return;
+        const uint leads = thread_index == 0;
+        __smelt_ptx_map_acquire(maps);
+        __smelt_ptx_map_acquire(maps + 128);
+        uint stage = 0, parity = 1;
+        for (uint at = group; at < tiles; at += groups) {
+            const place tile = place_of(at, down, across);
+            const terms own = terms_of(tile.matrix % parts, size);
+            const uint row = tile.row * BM, column = tile.column * BN, product = tile.matrix / parts;
+            const uint a_matrix = batches.x ? product : 0, b_matrix = batches.y ? product : 0;
+            for (uint block = 0; block < own.blocks; block++) {
+                const uint to = memory + stage * stage_bytes, right = to + BM * 128, barrier = filled + 8 * stage;
+                const uint k = own.first + block * 64;
+                __smelt_ptx_barrier_wait(emptied + 8 * stage, parity);
+                __smelt_ptx_barrier_expect(barrier, stage_bytes, leads);
+                if constexpr (A_DOWN)
+                    _Pragma("clang loop unroll(full)") for (uint i = 0; i < BM / 64; i++)
+                        __smelt_ptx_tensor_copy_of(to + i * 8192, maps, row + i * 64, k, a_matrix, barrier, leads);
+                else
+                    __smelt_ptx_tensor_copy_of(to, maps, k, row, a_matrix, barrier, leads);
+                if constexpr (B_DOWN)
+                    __smelt_ptx_tensor_copy_of(right, maps + 128, k, column, b_matrix, barrier, leads);
+                else
+                    _Pragma("clang loop unroll(full)") for (uint i = 0; i < BN / 64; i++)
+                        __smelt_ptx_tensor_copy_of(right + i * 8192, maps + 128, column + i * 64, k, b_matrix, barrier, leads);
+                if (++stage == stages) stage = 0, parity ^= 1;
+            }
+        }
+        return;
+    }
+
+    __smelt_ptx_more_registers(232);
+    const uint own = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
+    const bool wide = size.y % 8 == 0 && ((ulong)c & 15) == 0;
+    uint stage = 0, parity = 0;
+    const bool deep = terms_of(place_of(group, down, across).matrix % parts, size).blocks > LAG;
+    if (own == 1 && deep) __smelt_ptx_barrier_wait(filled + 8 * LAG, 0);
+    for (uint at = group; at < tiles; at += groups) {
+        const place tile = place_of(at, down, across);
+        const uint blocks = terms_of(tile.matrix % parts, size).blocks;
+        float sums[W::sums];
+        uint before = 0;
+        for (uint block = 0; block < blocks; block++) {
+            __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
+            detail::multiply_stage<W>(memory + stage * stage_bytes, own, block == 0, sums);
+            // The products of the block before are done.
+            __smelt_ptx_wgmma_wait(1);
+            if (block > 0) __smelt_ptx_barrier_arrive(emptied + 8 * before, signals);
+            before = stage;
+            if (++stage == stages) stage = 0, parity ^= 1;
+        }
+        __smelt_ptx_wgmma_finish(sums, W::sums, 0);
+        __smelt_ptx_barrier_arrive(emptied + 8 * before, signals);
+        const int row = tile.row * BM + W::first_row(own), column = tile.column * BN + W::first_column(own);
+        device O *first = c + ((long)tile.matrix * size.x + row) * size.y + column;
+        if constexpr (detail::has_wide_rows<W, O>)
+            if (wide && row + W::own_rows <= size.x && column + W::own_columns <= size.y) {
+                detail::store_wide_rows<W, O>(first, size.y, sums);
+                continue;
+            }
+        _Pragma("clang loop unroll(full)") for (int i = 0; i < W::sums; i++)
+            if (row + W::row(i) < size.x && column + W::column(i) < size.y) first[(long)W::row(i) * size.y + W::column(i)] = O(sums[i]);
+    }
+}
+
+#define INSTANTIATE(name, T, O, BM, BN, simdgroups, A_DOWN, B_DOWN)                              \
+    template [[host_name(name)]] kernel void best_warpgroups<T, O, BM, BN, simdgroups, A_DOWN, B_DOWN>( \
+        device const T *, device const T *, device O *, constant int4 &, constant int2 &, constant long3 &, uint, uint, uint);
+#ifdef BEST_FORM // the parameters of the only form to compile
+#define INSTANTIATE_FORM(...) INSTANTIATE(__VA_ARGS__)
+INSTANTIATE_FORM(BEST_NAME, BEST_FORM)
+#else
+INSTANTIATE("best_warpgroups_half", half, half, 128, 256, 8, false, false)
+INSTANTIATE("best_warpgroups_bfloat", bfloat, bfloat, 128, 256, 8, false, false)
+#endif
