@@ -344,7 +344,7 @@ static void end_part(struct simd *s, int place, int before, LLVMValueRef termina
     LLVMPositionBuilderAtEnd(b, again);
     take_edge(s, place, place, block->mask, false);
     bool rows = s->matrix_part != NO_PART;
-    if (!rows) poll(s); /* a round of a tile is short */
+    if (!rows || !simd_has_few_rounds(block->original)) poll(s);
     LLVMBuildBr(b, block->head);
     LLVMPositionBuilderAtEnd(b, left);
     if (rows) matrix_loop_end(s, place);

@@ -282,6 +282,9 @@ void copy_flags(LLVMValueRef from, LLVMValueRef to);
  * vectors of sums that its loops carry. */
 smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes, int *instructions,
                                       int *carried);
+/* rounds.c — whether a loop of one block, of a thread's code, ends after few rounds whatever its operands. */
+bool simd_has_few_rounds(LLVMBasicBlockRef block);
+
 /* parts.c — threads side by side whose tiles are written one after another. */
 #define LANES_IN_PARTS 8
 /* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block

@@ -300,33 +300,9 @@ static bool goes_on(struct simd *s, const struct tile *tile) {
     return shape > 0 && shape == shape_stride(s, bytes);
 }
 
-/* A loop of at most so many rounds need not check whether the launch has been stopped. */
-#define FEW_ROUNDS 4096
-
-static bool is_small(LLVMValueRef value) {
-    return LLVMIsAConstantInt(value) && LLVMConstIntGetZExtValue(value) <= FEW_ROUNDS;
-}
-
-/* A loop that counts from one constant to another, by one. */
-static bool has_few_rounds(LLVMBasicBlockRef block) {
-    LLVMValueRef end = LLVMGetBasicBlockTerminator(block), condition = LLVMGetCondition(end);
-    if (!LLVMIsAICmpInst(condition)) return false;
-    LLVMIntPredicate predicate = LLVMGetICmpPredicate(condition);
-    bool below = predicate == LLVMIntULT && LLVMGetSuccessor(end, 0) == block;
-    LLVMValueRef next = LLVMGetOperand(condition, 0), bound = LLVMGetOperand(condition, 1);
-    if (!LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd) return false;
-    LLVMValueRef phi = LLVMGetOperand(next, 0), step = LLVMGetOperand(next, 1);
-    if (!LLVMIsAPHINode(phi) || LLVMGetInstructionParent(phi) != block || value_from(phi, block) != next)
-        return false;
-    LLVMValueRef first = LLVMGetIncomingValue(phi, LLVMGetIncomingBlock(phi, 0) == block ? 1 : 0);
-    return (below || predicate == LLVMIntEQ || predicate == LLVMIntNE) && is_small(first) &&
-           is_small(bound) && LLVMConstIntGetZExtValue(first) < LLVMConstIntGetZExtValue(bound) &&
-           LLVMIsAConstantInt(step) && LLVMConstIntGetZExtValue(step) == 1;
-}
-
 bool tile_suits(struct simd *s, LLVMBasicBlockRef block) {
     struct tile tile;
     if (s->unit->form != FORM_BEST || s->code->masked) return false;
-    if (s->code->polled && (!is_reading_loop(block) || !has_few_rounds(block))) return false;
+    if (s->code->polled && (!is_reading_loop(block) || !simd_has_few_rounds(block))) return false;
     return tile_find(s, block, GANG_MAX_LANES, &tile) && (tile.width >= LEAST_WIDTH || goes_on(s, &tile));
 }
