@@ -89,9 +89,9 @@ static smelt_status find_kernel(const struct matmul_desc *desc, const struct mat
     return shipped_variant(defines, text, name, SMELT_MATH_SAFE, function);
 }
 
-/* ---- By threadgroups that compute one tile after the other (best_warpgroups.metal). */
+/* ---- Threadgroups that compute one tile after the other (best_warpgroups.metal). */
 
-#define STAYING_TILE (128 * 256) /* elements of the tiles that it computes */
+#define STAYING_TILE (128 * 256) /* elements of a tile of its forms */
 #define STAYING_THREADS 384
 
 static int64_t tiles_of(const struct matmul_sizes *sizes, const struct matmul_form *form) {

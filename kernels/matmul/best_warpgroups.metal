@@ -1,27 +1,28 @@
-// C = A · B of 16-bit numbers by the asynchronous tensor cores of compute capability 9.0: best.metal, by threadgroups that stay.
+// C = A · B of 16-bit numbers by the asynchronous tensor cores of compute capability 9.0: the product of best.metal, with
+// threadgroups that compute several tiles of C.
 //
-// best.metal's threadgroups have one tile of C each. As one of them fills a multiprocessor, its tensor cores wait while a
-// threadgroup stores its sums, the next one starts, makes its tensor maps and waits for its first copies. Here
+// A threadgroup of best.metal computes one tile of C, and fills a multiprocessor. The tensor cores are idle while it stores its
+// sums, and while the next one starts, creates its tensor maps and waits for its first copies. Here
 //
 // - as many threadgroups as multiprocessors compute one tile after the other;
-// - a warpgroup of its own copies operands, as long as stages are free: also those of the next tile, while sums are stored;
-// - the second of the other two begins a little later than the first, so that one multiplies while the other stores;
-// - tiles follow each other in bands of few rows, so that those computed at the same time share rows and columns in the cache.
+// - the first warpgroup only copies operands, while stages are free: also those of the next tile, while sums are stored;
+// - the third warpgroup begins a little later than the second, so that one multiplies while the other stores;
+// - tiles are computed in bands of few rows, so that those computed at the same time share rows and columns in the cache.
 //
-// size, rows and the matrices are those of best.metal. batches: also the number of products. Rows of A and B begin at multiples of
-// 16 bytes, and K is at least 1. Grid: any number of threadgroups of 384 threads, at most one per tile.
+// size, rows and the matrices are those of best.metal. The third element of batches is the number of products. A, B and their rows
+// begin at multiples of 16 bytes, and K is at least 1. Grid: any number of threadgroups of 384 threads, at most one per tile.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
 namespace detail = mpp::tensor_ops::__tensor_ops_detail;
 
 constant constexpr uint BAND = 8; // rows of tiles
-constant constexpr uint LAG = 2;  // stages that the second warpgroup lets pass
+constant constexpr uint LAG = 2;  // the third warpgroup begins when the stage with this number is filled
 
-// Tile number `at` of C, column by column in each band.
+// Where tile number `at` lies. Tiles are numbered column by column in each band.
 struct place {
     int row, column;
-    uint matrix; // of all parts of all products
+    uint matrix; // its number among the parts of all products
 };
 inline place place_of(uint at, uint rows, uint columns) {
     const uint matrix = at / (rows * columns), rest = at % (rows * columns), band = rest / (BAND * columns);
@@ -29,7 +30,7 @@ inline place place_of(uint at, uint rows, uint columns) {
     return {int(band * BAND + in_band % height), int(in_band / height), matrix};
 }
 
-// The elements of K that a matrix of sums takes: `blocks` stages from `first` on.
+// The elements of K that a part adds up: `blocks` stages of 64, from `first` on.
 struct terms {
     uint first, blocks;
 };
@@ -116,7 +117,7 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
         for (uint block = 0; block < blocks; block++) {
             __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
             detail::multiply_stage<W>(memory + stage * stage_bytes, own, block == 0, sums);
-            // The products of the block before are done.
+            // Now the products of the previous block are done.
             __smelt_ptx_wgmma_wait(1);
             if (block > 0) __smelt_ptx_barrier_arrive(emptied + 8 * before, signals);
             before = stage;

@@ -16,8 +16,8 @@ struct matmul_desc {
     bool a_transposed, b_transposed;
     /* For `best` on a GPU. NULL: the sizes choose it. */
     const struct matmul_form *form;
-    /* For `best`: the multiprocessors of a GPU of compute capability 9.0, where best_warpgroups.metal may
-     * run; 0: another device. */
+    /* For `best`: the number of multiprocessors of a GPU of compute capability 9.0, where
+     * best_warpgroups.metal may run; 0: on other devices, or if it may not run. */
     int64_t multiprocessors;
     const char *device; /* default "cpu"; the arrays are in its memory */
     smelt_stream *stream;

@@ -118,9 +118,9 @@ template <class W> METAL_FUNC void multiply_stage(uint stage, uint group, bool f
   __smelt_ptx_wgmma_commit();
 }
 
-// Warpgroups take turns to begin products, from the first to the last and again: while one adds what it has multiplied, the
-// tensor cores have the products of another. (If they began together, they would also end together, and then add together.)
-// The first turn is the first warpgroup's, which also takes the last one.
+// Warpgroups take turns to begin products, from the first to the last and again: while one adds its products to its sums, the
+// tensor cores compute those of another. (If they began together, they would also end and add together.) The first warpgroup takes
+// the first turn. In end_turns it also takes the turn that the last warpgroup passes on at the end.
 template <class W> METAL_FUNC void begin_turns(uint group) {
   if constexpr (W::count > 1)
     if (group == W::count - 1) __smelt_ptx_group_arrive(1, 256);
@@ -154,7 +154,7 @@ template <class W> METAL_FUNC void multiply_bytes(uint stage, uint group, float 
       __smelt_ptx_wgmma_finish(some, part / 2, 0);
       float(&own)[part / 2] = *(float(*)[part / 2])(sums + (i * W::wide * parts + j) * (part / 2));
       _Pragma("clang loop unroll(full)") for (int at = 0; at < part / 2; at++) own[at] += some[at];
-      // Waits for nothing, but keeps the additions here: later ones would hold the products in more registers.
+      // Waits for nothing, but keeps the additions here: moved down, they would hold the products in more registers.
       __smelt_ptx_wgmma_finish(own, part / 2, 0);
     }
 }

@@ -136,7 +136,7 @@ struct image {
     uint64_t stack_bytes; /* SIMD: the most that one call needs, with private arrays of all lanes */
     char *refusal;        /* a sentence: why the SIMD engine refused, or, of its code, why it
                              is not in the best form; NULL: neither */
-    char *reduced; /* sentences: what of its optimisation the size of the kernel costs; NULL: nothing */
+    char *reduced;        /* which optimisation the kernel lacks because of its size; NULL: none */
     char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts
                    */
     size_t object_size;

@@ -25,14 +25,14 @@
 
 LANE_ACCESS_SIZES(LANE_ACCESS_FUNCTIONS)
 
-/* A test of the lanes' addresses: allowed are `count` of them from `start` on. It is passed in memory,
- * because the call is rare: arguments in registers would take these from the code that goes on. */
+/* A test of the lanes' addresses: the `count` addresses from `start` on are allowed. It is passed in memory,
+ * because calls are rare: arguments would take registers from the code that continues. */
 struct lane_test {
     uint64_t start, count;
     const int64_t *offsets;
     const uint32_t *lanes; /* 32 per word: the bits of those that are active */
     uint64_t lane_count;
-    uint64_t address; /* in: that the offsets count from; out: the first that is outside */
+    uint64_t address; /* in: what the offsets are added to; out: the first address that is outside */
 };
 
 /* Whether the address of an active lane is outside. */

@@ -86,7 +86,7 @@ smelt_status budget_reduce(struct unit *unit, const char *less, const char *meas
     return SMELT_OK;
 }
 
-/* How many loops are within one another. */
+/* The most loops within one another. */
 static uint64_t depth_of_loops(struct unit *unit) {
     struct arena arena = {0};
     struct flow flow;

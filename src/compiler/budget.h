@@ -42,7 +42,7 @@ enum budget {
 #define DEEP_LOOPS 10
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */
-/* Of a GPU's code: of more instructions, code is generated without optimisation, which in PTX is 3 to 15 %
+/* Instructions of a GPU's code: above this number, PTX is generated without optimisation and has 3 to 15 %
  * more instructions. */
 #define LONGEST_OPTIMISED 100000
 /* … unless its variables take more bytes: without optimisation, each keeps memory of its own. */
@@ -53,7 +53,8 @@ enum budget {
  * message that has the measure, the size and the limit. */
 smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size);
 
-/* Adds to the image what a size past a limit costs: `less`. */
+/* Adds to the image's `reduced` what a size above its limit costs, `less`, with the measure, the size and the
+ * limit. */
 smelt_status budget_reduce(struct unit *unit, const char *less, const char *measure, uint64_t size,
                            uint64_t limit);
 
@@ -72,8 +73,8 @@ smelt_status budget_check_thread(struct unit *unit);
  * thread's in each register. */
 bool budget_is_near(struct unit *unit);
 
-/* *is: whether default<O3> would take too long for the thread, which is not optimised yet. The image then
- * says so. */
+/* *is: whether default<O3> would take too long for the thread, which is not optimised yet. If so, adds that
+ * to the image's `reduced`. */
 smelt_status budget_find_long(struct unit *unit, bool *is);
 
 /* Instructions of a function, and its blocks. */

@@ -71,7 +71,7 @@ bool program_is_symbolic(const char *device);
 /* Whether its code may use the warpgroups of compute capability 9.0. */
 bool program_has_warpgroups(const char *device);
 
-/* The multiprocessors of a device whose code may; 0: it may not. */
+/* The number of multiprocessors of a device whose code may use such warpgroups; 0 for other devices. */
 int64_t program_warpgroup_multiprocessors(const char *device);
 
 /* A new array on `device`. */

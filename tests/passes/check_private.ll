@@ -46,3 +46,11 @@ read:
   store i32 7, ptr %r
   ret void
 }
+
+define void @beside(ptr %context) {
+  %only = alloca ptr, align 8
+  store ptr %context, ptr %only, align 8
+  %r = load ptr, ptr %only, align 8
+  store i32 8, ptr %r
+  ret void
+}

@@ -81,3 +81,23 @@ template <typename T, bool turned>
 template [[host_name("straight_half")]] [[kernel]] decltype(straight<half, false>) straight<half, false>;
 template [[host_name("straight_half_turned")]] [[kernel]] decltype(straight<half, true>) straight<half, true>;
 template [[host_name("straight_bfloat")]] [[kernel]] decltype(straight<bfloat, false>) straight<bfloat, false>;
+
+// Four steps of eight products each; the sums after the second step are stored as well, or change places then.
+template <bool kept>
+[[kernel]] void steps(device const half *a [[buffer(0)]], device const half *b [[buffer(1)]], device float *c [[buffer(2)]],
+                      constant uint &stride [[buffer(3)]]) {
+  simdgroup_float8x8 sums[2][4], between[2][4];
+  for (uint i = 0; i < 8; i++) simdgroup_load(sums[i / 4][i % 4], c + 64 * i, 8);
+  for (uint k = 0; k < 32; k += 8) {
+    simdgroup_half8x8 left[2], right[4];
+    for (uint i = 0; i < 2; i++) simdgroup_load(left[i], a + 8 * i * stride + k, stride);
+    for (uint j = 0; j < 4; j++) simdgroup_load(right[j], b + 8 * j * stride + k, stride, 0, true);
+    for (uint i = 0; i < 8; i++) simdgroup_multiply_accumulate(sums[i / 4][i % 4], left[i / 4], right[i % 4], sums[i / 4][i % 4]);
+    for (uint i = 0; k == 8 && i < 8; i++) between[i / 4][i % 4] = sums[i / 4][i % 4];
+    for (uint i = 0; !kept && k == 8 && i < 8; i++) sums[i / 4][i % 4] = between[1 - i / 4][i % 4];
+  }
+  for (uint i = 0; i < 8; i++) simdgroup_store(sums[i / 4][i % 4], c + 64 * i, 8);
+  for (uint i = 0; kept && i < 8; i++) simdgroup_store(between[i / 4][i % 4], c + 512 + 64 * i, 8);
+}
+template [[host_name("steps_kept")]] [[kernel]] decltype(steps<true>) steps<true>;
+template [[host_name("steps_swapped")]] [[kernel]] decltype(steps<false>) steps<false>;

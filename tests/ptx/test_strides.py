@@ -80,7 +80,7 @@ def check_product(stride, transposes):
 
 
 def check_straight(function, depth, stride):
-    """Four rounds at once, by 16 bytes a lane, where rows are aligned; the rounds that remain one by one."""
+    """Where rows are aligned, four rounds run at once and load 16 bytes per lane; the remaining rounds run one by one."""
     turned, kind = function.endswith("turned"), "bf16" if "bfloat" in function else "f16"
     narrow = halfs if kind == "f16" else lambda values: b"".join(struct.pack("<f", value)[2:] for value in values)
     text = show(function, ["--stage", "ptx"], "--bytes", f"4=uint32:{stride}")
@@ -98,6 +98,30 @@ def check_straight(function, depth, stride):
         wanted = c[i // 32][i % 32] + sum(a[i // 32][k] * b[k][i % 32] for k in range(depth))
         assert got[i] == wanted, f"{function}, depth {depth}, stride {stride}: {i}: expected {wanted}, got {got[i]}"
     return f"{function}, depth {depth}, stride {stride}: right, {machine.counts['ld']} loads"
+
+
+def check_steps(function, stride):
+    """Four steps that the kernel writes out itself, with sums that are used between them, too."""
+    text = show(function, ["--stage", "ptx"], "--bytes", f"3=uint32:{stride}")
+    numbers = random.Random(stride)
+    a, b, c = [[[numbers.randrange(-4, 5) for _ in range(columns)] for _ in range(rows)] for rows, columns in ((16, 32), (32, 32), (16, 32))]
+    flat = lambda rows: halfs([value for row in rows for value in row + [77] * (stride - len(row))])
+    place = lambda i, j: 64 * (4 * (i // 8) + j // 8) + 8 * (i % 8) + j % 8
+    start = [0] * 512
+    for i in range(512):
+        start[place(i // 32, i % 32)] = c[i // 32][i % 32]
+    machine, slots = run(text, [flat(a), flat(b), struct.pack("<512f", *start) + bytes(2048)], stride)
+    got = struct.unpack("<1024f", machine.contents(slots[2]))
+    product = lambda i, j, depth: sum(a[i][k] * b[j][k] for k in depth)
+    for i in range(16):
+        for j in range(32):
+            first = lambda row: c[row][j] + product(row, j, range(16))
+            wanted = first(i if function == "steps_kept" else (i + 8) % 16) + product(i, j, range(16, 32))
+            found = got[place(i, j)]
+            assert found == wanted, f"{function}, stride {stride}: {i}, {j}: expected {wanted}, got {found}"
+            found = got[512 + place(i, j)]
+            assert found == first(i) or function == "steps_swapped", f"{function}, stride {stride}: kept {i}, {j}: expected {first(i)}, got {found}"
+    return f"{function}, stride {stride}: right"
 
 
 def check_own():
@@ -122,6 +146,9 @@ def main():
     for function in ("straight_half", "straight_half_turned", "straight_bfloat"):
         for depth, stride in ((72, 72), (32, 40), (24, 32), (40, 42)):
             print(check_straight(function, depth, stride))
+    for function in ("steps_kept", "steps_swapped"):
+        for stride in (32, 42):
+            print(check_steps(function, stride))
     print(check_own())
     why = show("product", ["--why"], "--bytes", "3=uint32:24")
     assert "a version of the code for arguments that are multiples of 8" in why, why

@@ -298,8 +298,8 @@ static void forms_of_a_gpu(void **state) {
     }
 }
 
-/* On a GPU, more large tiles than multiprocessors: best_warpgroups.metal's threadgroups compute several, also
- * of different products. */
+/* On a GPU, with more large tiles than multiprocessors, a threadgroup of best_warpgroups.metal computes
+ * several tiles, also of different products. */
 static void more_tiles_than_multiprocessors(void **state) {
     (void)state;
     if (!test_device_has_memory()) skip();
@@ -309,7 +309,7 @@ static void more_tiles_than_multiprocessors(void **state) {
                  matrix(dtypes[d], SHAPE(264, 2104), TRANSPOSED), NULL);
         multiply(matrix(dtypes[d], SHAPE(3, 1000, 264), CONTIGUOUS),
                  matrix(dtypes[d], SHAPE(3, 264, 1500), CONTIGUOUS), NULL);
-        /* Fewer terms in a part than the second warpgroup waits for elsewhere. */
+        /* A part of K has fewer stages than the third warpgroup usually waits for. */
         tune_setting_force((int64_t[]){128, 256, 256, 4});
         multiply(matrix(dtypes[d], SHAPE(130, 264), CONTIGUOUS),
                  matrix(dtypes[d], SHAPE(264, 264), CONTIGUOUS), NULL);

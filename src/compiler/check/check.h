@@ -50,7 +50,7 @@ smelt_status pass_check_private(struct unit *unit);
 
 /* A mark of where a variable's life begins or ends. */
 bool check_is_lifetime(LLVMValueRef call);
-/* Pointer variables of the function that are written once are replaced by what is written. */
+/* Replaces pointer variables of the function that are written once by the pointer that is written. */
 smelt_status check_forward_pointers(struct unit *unit, LLVMValueRef function);
 
 /* accesses.c — every access asks first, with the object that its address comes from; stores to device memory

@@ -1,6 +1,6 @@
-/* Pointer variables that are written once, such as `this` and reference parameters of inlined functions, give
- * way to the pointer itself. Otherwise the variable that it points to looks as if it were accessed from
- * anywhere, and the checker would be asked about each of its accesses.
+/* Replaces pointer variables that are written once, such as `this` and reference parameters of inlined
+ * functions, by the pointer that is written. Otherwise any code might access the variable that it points to,
+ * and the checker would be asked about each access.
  *
  * The store dominates every load, so that no load finds an undefined pointer. */
 #include "compiler/check/check.h"
@@ -65,7 +65,9 @@ smelt_status check_forward_pointers(struct unit *unit, LLVMValueRef function) {
     smelt_status status = flow_find(unit, function, &arena, &flow);
     for (LLVMValueRef i = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)), next;
          status == SMELT_OK && i; i = next) {
+        /* The next variable, which stays: other instructions may be erased with this one. */
         next = LLVMGetNextInstruction(i);
+        while (next && !LLVMIsAAllocaInst(next)) next = LLVMGetNextInstruction(next);
         if (LLVMIsAAllocaInst(i) && LLVMGetTypeKind(LLVMGetAllocatedType(i)) == LLVMPointerTypeKind)
             forward(&flow, i);
     }

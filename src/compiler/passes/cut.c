@@ -8,9 +8,9 @@
  * compares its context with a null pointer, other functions a number that has passed through empty inline
  * assembly.
  *
- * Long rows of loops are cut, too: before it changes a loop, LLVM asks which conditions hold there, and looks
- * at all branches back to where ways meet. Without cuts, that is the start of the row if one condition, such
- * as a shared number of rounds, lets all of them run.
+ * Long rows of loops are cut, too. Before LLVM changes a loop, it finds the conditions that hold there: it
+ * looks at all branches back to the last block where paths meet. If one condition, such as a shared number of
+ * rounds, lets all loops run, that block is the start of the row unless cuts come between.
  *
  * On GPUs, the pieces shorten a search: where LLVM joins accesses to neighbouring addresses, it looks, for
  * each group of accesses, at all instructions between them. A plain branch between pieces suffices there, as

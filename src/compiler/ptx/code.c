@@ -13,8 +13,7 @@
 /* At the highest level, NVPTX's code generator runs global value numbering twice. For each load, that
  * searches the blocks for the last write to memory, which takes long if there are many blocks or
  * instructions. At lower levels it eliminates common subexpressions instead. Without optimisation, it also
- * leaves out the search for sums that differ by constants, which takes half of the time of the longest code.
- */
+ * omits the search for sums that differ by constants, which takes half of the time for the longest code. */
 static LLVMCodeGenOptLevel choose_level(struct unit *unit) {
     uint64_t blocks, instructions = budget_count_all(unit->module);
     (void)budget_count(unit->entry, &blocks);

@@ -79,14 +79,15 @@ LLVMValueRef matrix_mark_to_tensor(struct matrices *m, LLVMValueRef value);
 LLVMValueRef matrix_mark_from_tensor(struct matrices *m, LLVMValueRef value);
 smelt_status matrix_resolve_sums(struct matrices *m);
 
-/* matrix_lanes.c — finds the blocks and what differs by lane: at first, and after blocks have changed. */
+/* matrix_lanes.c — finds the blocks and what differs by lane. Runs first, and again when blocks have
+ * changed. */
 smelt_status matrix_survey(struct matrices *m);
 
 /* matrix_rounds.c — loops whose products' operands lie in device memory run four rounds at once. `changed`:
  * whether blocks have changed. */
 smelt_status matrix_join_rounds(struct matrices *m, bool *changed);
-/* matrix_wide.c — once sums are resolved: loads operands of four rounds, or of four steps that the kernel
- * unrolls, by 16 bytes a lane. */
+/* matrix_wide.c — once sums are resolved: loads the operands of four rounds, or of four steps that the kernel
+ * unrolls, 16 bytes per lane. */
 smelt_status matrix_load_wide(struct matrices *m);
 
 /* matrix_diagonal.c — products of one left matrix, which may turn out to be diagonal: they get marks as

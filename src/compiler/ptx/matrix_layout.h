@@ -33,8 +33,8 @@ enum lane_source {
     SOURCE_RIGHT_SAME,   /* the row of the pair that is odd if the column is … */
     SOURCE_RIGHT_OTHER,  /* … and the other one */
     SOURCE_BACK,         /* from sums of the tensor cores to Metal's layout */
-    SOURCE_PAIR,         /* the other lane of a pair */
-    SOURCE_PAIR_OF_FOUR, /* the lane of the other pair of four lanes */
+    SOURCE_PAIR,         /* the lane whose bit 0 differs */
+    SOURCE_PAIR_OF_FOUR, /* the lane whose bit 1 differs */
     SOURCE_COUNT
 };
 static const struct lane_map lane_sources[SOURCE_COUNT] = {

@@ -23,22 +23,22 @@ struct placed {
 
 /* matrix_device.c — loads a matrix of device memory behind its own loads: the register. */
 LLVMValueRef matrix_load_device(struct matrices *m, const struct placed *placed);
-/* … i64: the distance from the first row to the row that the lane decides: `lane >> 2`, or, with `of_pair`
- * >= 0, `(lane >> 2 & 1) + 2 * of_pair`. It stands outside of loops that do not change it, else before
- * `place`, where the builder is then. */
+/* … the distance (i64, bytes) from the first row to the lane's row: `lane >> 2`, or, if `of_pair` is not
+ * negative, `(lane >> 2 & 1) + 2 * of_pair`. Its code is in the block of the last value that it needs,
+ * outside of loops that do not change it. Moves the builder before `place`. */
 LLVMValueRef matrix_row_offset(struct matrices *m, const struct placed *placed, LLVMValueRef place,
                                int of_pair);
-/* … by the warp: pairs of a row become pairs of a column. */
+/* … a matrix that the warp transposes: pairs of a row become pairs of a column. */
 LLVMValueRef matrix_transposed(struct matrices *m, LLVMValueRef pair);
-/* … where the first row begins. */
+/* … the address of the first row, at the builder's place. */
 LLVMValueRef matrix_first_row(struct unit *unit, const struct placed *placed);
 
 /* matrix_load.c — the matrix in memory that a fragment is loaded from, or NULL. */
 struct placed *matrix_placed_of(struct matrices *m, const struct fragment *fragment);
-/* … the later of two instructions of a block; NULL: they are not in one block in this order, or something is
- * written in between. */
+/* … the later of two instructions; NULL: they are in different blocks, or something is written, or lanes wait
+ * for each other, in between. */
 LLVMValueRef matrix_later_unwritten(LLVMValueRef a, LLVMValueRef b, unsigned space);
-/* … whether those users of a value that are in the place's block are behind it. */
+/* … whether all users of a value in the block of `place` come after it. */
 bool matrix_is_used_behind(LLVMValueRef value, LLVMValueRef place);
 
 #endif

@@ -1,6 +1,7 @@
-/* Loops that multiply matrices of device memory run four rounds at once, so that a lane can load the operands
- * of four steps by 16 bytes (matrix_wide.c). The remaining rounds run one by one. */
+/* Loops that multiply matrices in device memory run four rounds at once, so that a lane can load the operands
+ * of four steps 16 bytes at a time (matrix_wide.c). The remaining rounds run one by one. */
 #include "compiler/ptx/coarse.h"
+#include "compiler/ptx/guarded.h"
 #include "compiler/ptx/matrix_address.h"
 #include "compiler/ptx/rounds.h"
 
@@ -9,8 +10,8 @@
 #define MOST_REGISTERS 255
 #define OTHERS 40 /* registers for addresses and counters */
 #define WIDE_BYTES 16
-#define DEPTH 8
-#define CONVERSIONS 4 /* from a load to a product, at most */
+#define DEPTH 8       /* of the expression of a loop's condition, at most */
+#define CONVERSIONS 4 /* users from a load to a product, the product included, at most */
 
 /* A load of 16 bits from device memory. */
 static bool is_operand(LLVMValueRef load) {
@@ -22,7 +23,8 @@ static bool is_operand(LLVMValueRef load) {
     return LLVMGetPointerAddressSpace(LLVMTypeOf(rounds_address(load))) == PTX_GLOBAL;
 }
 
-/* Whether rows begin in a load: those of a matrix, or of a transposed one. All are aligned. */
+/* Whether a load has the first elements of all rows of a matrix, or of a transposed one, and these rows are
+ * aligned. */
 struct rows {
     bool plain, turned;
 };
@@ -37,7 +39,7 @@ static struct rows rows_of(struct matrices *m, LLVMValueRef load, LLVMBasicBlock
     return rows;
 }
 
-/* Which operands of products a value is converted to. */
+/* Which operands of products a value becomes. */
 struct roles {
     bool left, right;
 };
@@ -53,7 +55,7 @@ static void find_roles(LLVMValueRef value, int depth, struct roles *roles) {
     }
 }
 
-/* Whether a value follows from counters and from what is known before the loop. */
+/* Whether a value is computed only from counters and from values known before the loop. */
 static bool is_counted(struct rounds *r, LLVMValueRef value, int depth) {
     if (!rounds_item(r, value)) return true;
     if (LLVMIsAPHINode(value)) {
@@ -63,16 +65,17 @@ static bool is_counted(struct rounds *r, LLVMValueRef value, int depth) {
             LLVMValueRef operand = LLVMGetOperand(next, (unsigned)o);
             if (operand != value && rounds_item(r, operand)) return false;
         }
-        return coarse_is_pure(r->unit, next);
+        return coarse_is_pure(r->unit, next) && !guarded_divides(next);
     }
-    if (depth == 0 || !coarse_is_pure(r->unit, value)) return false;
+    /* A later round's condition is computed early: it must not divide by what an earlier one rules out. */
+    if (depth == 0 || !coarse_is_pure(r->unit, value) || guarded_divides(value)) return false;
     for (int o = 0; o < LLVMGetNumOperands(value); o++)
         if (!is_counted(r, LLVMGetOperand(value, (unsigned)o), depth - 1)) return false;
     return true;
 }
 
-/* Whether a lane has registers for the sums and the operands of four rounds: a load becomes half a register
- * in each round. */
+/* Whether a lane has enough registers for the sums and the operands of four rounds. A load takes half a
+ * register per round. */
 static bool has_registers(const struct rounds *r, int loads) {
     const struct code_shape *shape = &r->unit->request->shape;
     uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
@@ -103,8 +106,8 @@ static bool collect(struct matrices *m, struct rounds *r) {
         across += roles.right && rows.plain && !rows.turned;
         wide += rows.plain || rows.turned;
     }
-    /* matrix_wide.c takes no left matrices that lie transposed, and four right ones that do not.
-     * Of a matrix that is not transposed, one of a lane's two loads begins rows. */
+    /* matrix_wide.c loads no transposed left matrices, and other right ones only in sets of four. One of a
+     * lane's two loads of a matrix that is not transposed has the first elements of rows. */
     return products && loads && 2 * wide >= loads && across % STEPS == 0 && has_registers(r, loads) &&
            is_counted(r, LLVMGetCondition(r->branch), DEPTH);
 }
@@ -129,7 +132,7 @@ static smelt_status join_rounds(struct matrices *m, struct rounds *r) {
     return ptx_note(unit, "%d rounds of a loop of matrix products run at once, loads first", STEPS);
 }
 
-/* How many loops are wanted; with `change`, they are joined. */
+/* Counts the loops that are wanted; with `change`, joins their rounds. */
 static smelt_status each_loop(struct matrices *m, bool change, int *wanted) {
     struct rounds *r = arena_alloc(&m->arena, sizeof *r);
     if (!r) return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a loop");

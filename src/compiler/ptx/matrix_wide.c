@@ -1,14 +1,14 @@
-/* Loads operands of products from device memory by 16 bytes a lane.
+/* Loads operands of products from device memory, 16 bytes per lane.
  *
- * Where four steps of half or bfloat products continue the same sums, the order of their 32 terms is free, if
- * both operands have the same. Each lane loads a whole row of 8 numbers of one of the four left matrices;
- * pair `j` of each row then is the lane's part of left matrix `j`: its pair `p` is pair `j` of step `p`.
- * Right matrices that lie transposed are loaded alike.
+ * Where four steps of half or bfloat products continue the same sums, their 32 terms may be added in any
+ * order, as long as both operands use the same one. Each lane loads a whole row of 8 numbers from one of the
+ * four left matrices. Pair `j` of that row becomes the lane's part of the left matrix of product `j`: pair
+ * `p` of that matrix is pair `j` of step `p`. Transposed right matrices are loaded in the same way.
  *
- * Of other right matrices, four that are multiplied by the same left one are loaded together. A lane loads a
- * row of 8 numbers of one of them, and the warp transposes the matrices that pairs `j` form. Their columns
- * are those of all four: so the sums are in other lanes than usual, while the loop runs. They are exchanged
- * before the loop and behind it. */
+ * Other right matrices are loaded in sets of four that are multiplied by the same left one. A lane loads a
+ * row of 8 numbers from one of the four, and the warp transposes the matrices that the pairs `j` form. Each
+ * of these has columns of all four matrices. Therefore the sums lie in other lanes while the loop runs, and
+ * are exchanged before and after it. */
 #include "compiler/ptx/matrix_placed.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ struct bundle {
     struct fragment *steps[STEPS];
     struct placed *placed[STEPS];
     bool right;
-    int four; /* of those right ones that are not transposed: the set of four */
+    int four; /* the set of four that a right operand across its rows belongs to; -1: none */
 };
 
 /* Two instructions of twice the depth that continue the same sums. */
@@ -36,21 +36,24 @@ struct chain {
 struct wide {
     struct matrices *m;
     LLVMBasicBlockRef block;
-    LLVMValueRef last; /* behind it everything is loaded */
+    LLVMValueRef last; /* the last load of an operand */
     struct chain chains[MOST_CHAINS];
     struct bundle bundles[MOST_BUNDLES];
     int chain_count, bundle_count, fours;
-    LLVMValueRef bits[5], quarter; /* of the lane's number: each, i1; the lowest two, i64 */
+    LLVMValueRef bits[5], quarter; /* of the lane's number: each bit (i1); the lowest two (i64) */
 };
 
 /* ---- Chains. */
 
 #define FIRST_SUM 6 /* operand of an instruction of twice the depth */
 
+/* Whether the sums of `p` are the results of `before`, in the same places, which nothing else uses: with wide
+ * loads, results of `before` have other terms than those of its own two steps. */
 static bool continues(const struct tensor_product *p, const struct tensor_product *before) {
     for (unsigned i = 0; i < (p->below ? 4 : 2); i++) {
         LLVMValueRef sum = LLVMGetOperand(p->call, FIRST_SUM + i);
         if (!LLVMIsAExtractValueInst(sum) || LLVMGetOperand(sum, 0) != before->call) return false;
+        if (LLVMGetIndices(sum)[0] != i || LLVMGetNextUse(LLVMGetFirstUse(sum))) return false;
     }
     return !p->below == !before->below;
 }
@@ -83,7 +86,7 @@ static struct bundle *bundle_of(struct wide *w, struct fragment *const *steps, b
     return b;
 }
 
-/* The products of the block, all of which are in chains of four steps; false: they are not. */
+/* Finds the chains of the block; false: some product is not in a chain of four steps. */
 static bool find_chains(struct wide *w) {
     int deep = 0;
     for (struct tensor_product *p = w->m->products; p; p = p->next) {
@@ -112,7 +115,7 @@ static bool is_call_of_chain(const struct wide *w, LLVMValueRef user) {
     return false;
 }
 
-/* Whether all that the operands are used by are the chains, behind all loads; finds the last load. */
+/* Finds the last load of an operand. Whether only chains use the operands, all after that load. */
 static bool find_last(struct wide *w) {
     w->last = w->bundles[0].placed[0]->behind;
     for (int i = 0; w->last && i < STEPS * w->bundle_count; i++)
@@ -155,7 +158,8 @@ static struct chain *chain_with(struct wide *w, const struct chain *like, const 
     return NULL;
 }
 
-/* Groups them in the order in which they were found; false: some are left over. */
+/* Groups right operands in the order in which they were found; false: their number is not a multiple of four.
+ */
 static bool find_fours(struct wide *w) {
     int found = 0;
     for (int i = 0; i < w->bundle_count; i++) {
@@ -172,7 +176,7 @@ static void bundles_of_four(struct wide *w, int four, struct bundle **out) {
         if (w->bundles[i].four == four) out[count++] = &w->bundles[i];
 }
 
-/* The four chains, in the order of their right matrices, that this one is the first of. */
+/* Finds the four chains of which `c` is the first, in the order of their right matrices. */
 static bool find_row(struct wide *w, const struct chain *c, struct chain **row) {
     struct bundle *four[STEPS];
     bundles_of_four(w, c->right->four, four);
@@ -186,8 +190,8 @@ static bool in_loop(const struct wide *w, LLVMValueRef phi, LLVMBasicBlockRef bl
     return block == w->block || block == LLVMGetInstructionParent(phi);
 }
 
-/* Whether a value's users are phis behind the loop, on edges of their own; or the loop's sum, or its product.
- */
+/* Whether the users of a value are the loop's sum, its product, and phis after the loop whose edges begin
+ * outside of it. */
 static bool leaves_by_phis(const struct wide *w, LLVMValueRef value, LLVMValueRef sum, LLVMValueRef product) {
     int uses = 0;
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
@@ -205,12 +209,12 @@ static bool leaves_by_phis(const struct wide *w, LLVMValueRef value, LLVMValueRe
     return true;
 }
 
-/* Sum `i` of a chain, as it comes in: the loop's phi. */
+/* Sum `i` of a chain at the start of a round: the loop's phi. */
 static LLVMValueRef sum_of(const struct chain *c, unsigned i) {
     return LLVMGetOperand(c->products[0]->call, FIRST_SUM + i);
 }
 
-/* … as it goes out. */
+/* … at the end of a round. */
 static LLVMValueRef result_of(const struct chain *c, unsigned i) {
     LLVMValueRef call = c->products[1]->call, result = NULL;
     for (LLVMUseRef use = LLVMGetFirstUse(call); use; use = LLVMGetNextUse(use)) {
@@ -238,7 +242,7 @@ static bool is_loops_sum(const struct wide *w, const struct chain *c, unsigned i
     return leaves_by_phis(w, sum, sum, c->products[0]->call) && leaves_by_phis(w, result, sum, NULL);
 }
 
-/* Whether all sums of matrices that are grouped can be exchanged. */
+/* Whether all sums of the sets of four can be exchanged. */
 static bool sums_can_move(struct wide *w) {
     LLVMBasicBlockRef header = NULL;
     int moved = 0, whole = 0;
@@ -272,7 +276,7 @@ static bool pitches_are_equal(struct wide *w) {
 
 /* ---- Exchange of sums. */
 
-/* Where lane bits 1 and 0 are `q`, value `t` becomes value `q` of the lane whose bits are `t`. */
+/* In a lane whose bits 1 and 0 are `q`, value `t` becomes value `q` of the lane whose bits are `t`. */
 static void exchange(struct wide *w, LLVMValueRef place, LLVMValueRef *values) {
     static const enum lane_source sources[2] = {SOURCE_PAIR, SOURCE_PAIR_OF_FOUR};
     struct unit *unit = w->m->unit;
@@ -313,7 +317,7 @@ static void exchange_before(struct wide *w, struct chain *const *row, unsigned s
     }
 }
 
-/* Replaces values on the way out, edge by edge. */
+/* On each edge by which the loop's values leave it. */
 static void exchange_behind(struct wide *w, const LLVMValueRef *own, LLVMValueRef sum) {
     const struct flow *flow = &w->m->flow;
     for (int f = 0; f < flow->block_count; f++) {
@@ -382,12 +386,12 @@ static void find_bits(struct wide *w) {
 /* Address number `n`, if lane bits `low` and `low + 1` are `n`. */
 static LLVMValueRef choose(struct wide *w, const LLVMValueRef *addresses, int low) {
     LLVMBuilderRef b = w->m->unit->builder;
-    LLVMValueRef even = LLVMBuildSelect(b, w->bits[low], addresses[1], addresses[0], ""),
-                 odd = LLVMBuildSelect(b, w->bits[low], addresses[3], addresses[2], "");
-    return LLVMBuildSelect(b, w->bits[low + 1], odd, even, "");
+    LLVMValueRef lower = LLVMBuildSelect(b, w->bits[low], addresses[1], addresses[0], ""),
+                 upper = LLVMBuildSelect(b, w->bits[low], addresses[3], addresses[2], "");
+    return LLVMBuildSelect(b, w->bits[low + 1], upper, lower, "");
 }
 
-/* Whether the matrices begin at equal distances, which are known. */
+/* Whether the matrices begin at equal, constant distances. */
 static bool find_distance(struct placed *const *matrices, int64_t *distance) {
     for (int i = 1; i < STEPS; i++) {
         int64_t here;
@@ -467,7 +471,7 @@ static smelt_status widen_block(struct wide *w) {
     for (int i = 0; i < w->bundle_count; i++)
         if (w->bundles[i].four < 0) load_bundle(w, &w->bundles[i], place);
     for (int four = 0; four < w->fours; four++) load_four(w, four, place);
-    return ptx_note(w->m->unit, "operands of four steps of matrix products are loaded by 16 bytes a lane");
+    return ptx_note(w->m->unit, "operands of four steps of matrix products are loaded 16 bytes per lane");
 }
 
 smelt_status matrix_load_wide(struct matrices *m) {

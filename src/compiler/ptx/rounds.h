@@ -27,7 +27,7 @@ struct rounds {
     struct round_item items[ROUNDS_MOST_INSTRUCTIONS];
     struct round_item saved[ROUNDS_MOST_INSTRUCTIONS]; /* … while another block uses `items` */
     int count, phis, rounds;
-    LLVMBasicBlockRef test, together; /* built: the test, and the rounds that run together */
+    LLVMBasicBlockRef test, together; /* of rounds_build: the test, and the rounds that run together */
 };
 
 /* The item of an instruction of the loop; NULL: it is outside. */
@@ -36,8 +36,8 @@ struct round_item *rounds_item(struct rounds *r, LLVMValueRef value);
 LLVMValueRef rounds_next(struct rounds *r, LLVMValueRef phi);
 LLVMValueRef rounds_address(LLVMValueRef access);
 
-/* rounds.c — whether the loop has a block before and one behind it that nothing else leads from or to, as
- * rounds_build requires. Finds the block before. */
+/* rounds.c — whether the block before the loop leads only to it, and only the loop leads to the block after
+ * it, as rounds_build requires. Sets `before`. */
 bool rounds_stand_alone(struct rounds *r, const struct flow *flow, int loop);
 
 /* rounds_build.c — puts the test and the rounds before the loop. Requires: `before` leads only to the loop,

@@ -332,8 +332,8 @@ static void end_full_round(struct simd *s, int loop);
 
 static void make_new_blocks(struct simd *s, struct block *block);
 
-/* The end of a loop's block that is written for some chunks: another round, or the first round for the next
- * ones, for which what all lanes share begins anew. */
+/* The end of a loop's block that is written in parts, for some chunks or some rows of matrices: another
+ * round, or the first round of the next part, for which what all lanes share begins anew. */
 static void end_part(struct simd *s, int place, int before, LLVMValueRef terminator) {
     LLVMBuilderRef b = s->unit->builder;
     struct block *block = &s->blocks[place];

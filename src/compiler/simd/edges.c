@@ -1,15 +1,14 @@
-/* Speculation (speculation.c) at edges: comparisons of positions with bounds, whose result differs only
- * between the lanes of a gang that lies across an edge. The other gangs run code without masks and without
- * gathers.
+/* Speculation (speculation.c) at edges: comparisons of positions with bounds, whose result differs between
+ * lanes only in gangs that lie across an edge. The other gangs run code without masks and without gathers.
  *
- * Guards end the kernel for some threads, before any effect. They get such code in threads that compute a
- * tile: these have many accesses, and masks would take registers. They also do in short kernels with a sum or
- * with several accesses. Other threads gain little for twice the code.
+ * Guards end the kernel for some threads, before any effect. They are speculated on in threads that compute a
+ * tile: these have many accesses, and masks would take registers. The same holds for short kernels with a sum
+ * or with several accesses. Other threads gain little for twice the code.
  *
  * Conditions of loads: `if (x + k < width) sum += image[x + k];`
  *
- * Minima and maxima of a position and a bound, which addresses are computed from: away from the edge, all
- * lanes have the position, so that neighbours load neighbours. `image[clamp(x + k, 0, width - 1)]` */
+ * Minima and maxima of a position and a bound that addresses are computed from: away from the edge, all lanes
+ * have the position, so that neighbours load neighbours. `image[clamp(x + k, 0, width - 1)]` */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -76,10 +75,16 @@ static bool is_join(LLVMValueRef i) {
     return opcode == LLVMAnd || opcode == LLVMOr || opcode == LLVMXor || opcode == LLVMSelect;
 }
 
-/* Whether the condition consists of comparisons of integers whose lanes are constants apart with bounds that
- * all lanes share. Other conditions may well differ between neighbours. */
+/* Whether all lanes share the value without speculation on it. */
+static bool is_shared(struct simd *s, LLVMValueRef i) {
+    return shape_of(s, i) == SHAPE_UNIFORM && !(LLVMIsAInstruction(i) && value_of(s, i)->speculated);
+}
+
+/* Whether the condition consists of comparisons of positions, which are integers whose lanes are constants
+ * apart, with bounds that all lanes share. Other conditions may well differ between neighbours. A condition
+ * that an earlier step of the analysis has speculated on is looked at again: its operands may vary by now. */
 static bool compares_positions(struct simd *s, LLVMValueRef i, int depth) {
-    if (shape_of(s, i) == SHAPE_UNIFORM) return true;
+    if (is_shared(s, i)) return true;
     if (!LLVMIsAInstruction(i)) return false;
     if (LLVMIsAICmpInst(i)) return compares_position(s, i);
     if (!is_join(i) || depth == MOST_CONDITIONS) return false;
@@ -88,7 +93,7 @@ static bool compares_positions(struct simd *s, LLVMValueRef i, int depth) {
     return true;
 }
 
-/* i1 each: all lanes surely have it, none has it. */
+/* i1 each: the condition certainly holds in all lanes; in none. */
 struct truth {
     LLVMValueRef all, none;
 };
@@ -111,9 +116,7 @@ static struct truth truth_of_comparison(struct simd *s, LLVMValueRef i) {
 
 static struct truth truth_of(struct simd *s, LLVMValueRef i) {
     LLVMBuilderRef b = s->unit->builder;
-    /* The condition itself is taken for uniform, without a scalar yet. */
-    bool known = shape_of(s, i) == SHAPE_UNIFORM && !(LLVMIsAInstruction(i) && value_of(s, i)->speculated);
-    if (known) {
+    if (is_shared(s, i)) { /* the condition itself has no scalar yet */
         LLVMValueRef same = scalar_of(s, i);
         return (struct truth){same, LLVMBuildNot(b, same, "")};
     }
@@ -198,8 +201,8 @@ static LLVMBasicBlockRef after_loads(struct simd *s, LLVMBasicBlockRef block) {
     return s->blocks[path->successors[0]].original;
 }
 
-/* Positions in a group that are no larger than a gang, compared with anything, part the lanes of most gangs.
- */
+/* Whether a position in a group of fewer threads than two gangs is compared: most gangs then lie across the
+ * edge. */
 static bool parts_most_gangs(struct simd *s, LLVMValueRef i, int depth) {
     if (LLVMIsAICmpInst(i)) {
         LLVMValueRef number = LLVMGetOperand(i, shape_of(s, LLVMGetOperand(i, 0)) == SHAPE_UNIFORM ? 1 : 0);
@@ -255,7 +258,7 @@ static bool reaches_address(LLVMValueRef value, int steps) {
     return false;
 }
 
-/* Of a position and a bound. */
+/* Whether the value is a minimum or maximum of a position and a bound that an address is computed from. */
 static bool is_choice(struct simd *s, LLVMValueRef i) {
     LLVMIntPredicate predicate;
     if (!s->edges_matter || s->code->masked || !choosing_predicate(i, &predicate)) return false;
@@ -293,7 +296,7 @@ bool edges_have_guard(struct simd *s) {
 }
 
 #define INSTRUCTIONS_PER_EDGE 24
-#define ROUNDS 4 /* that a loop is taken to have */
+#define ROUNDS 4 /* assumed of each loop */
 
 bool edges_have_others(struct simd *s) {
     int edges = 0, instructions = -(int)s->unit->test_instructions;

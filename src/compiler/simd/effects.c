@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Whether a gang cannot start again after the instruction. Threads that return do so once more then. */
+/* Whether a gang cannot start again after the instruction. It can after a return, which only marks the
+ * thread: the thread returns, and is marked, once more. */
 static bool has_effects(LLVMValueRef i) {
     if (LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i))
         return true;

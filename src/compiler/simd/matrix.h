@@ -53,7 +53,7 @@ struct matrix {
     struct matrix *pending;   /* a product that waits: the one after it … */
     bool waits;
     bool converted;       /* arithmetic: written with its only operand */
-    bool direct;          /* a load: products read it where it is in memory (matrix_loop.c) … */
+    bool direct;          /* a load: products read the kernel's memory (matrix_loop.c) … */
     LLVMValueRef address; /* … relative to this address of lane 0's */
     int part, part_group, part_row, part_rows; /* a product: the rows that the last part wrote */
     bool chained;                              /* … and during writing: part of a chain */

@@ -1,11 +1,11 @@
-/* Loops over products of matrices, written for some rows of the sums after others: all rounds for as many
- * sums as the registers hold, then all rounds for the next. The sums are then loaded and stored once per
- * loop, not once per round.
+/* Loops over products of matrices, written in parts: all rounds for as many rows of the sums as the registers
+ * hold, then all rounds for the next rows. The sums are then loaded and stored once per loop, not once per
+ * round.
  *
- * Such loops (parts.c) only read, and carry no matrices but the sums. Their products read the operands where
- * these are in threadgroup memory: copies would be made again for each part.
+ * Such loops (parts.c) only read, and carry no matrices except the sums. Their products read the operands
+ * directly from threadgroup memory: each part would otherwise copy them again.
  *
- * A part's sums are in the slots of their phis before the loop and after it. */
+ * Before the loop and after it, a part's sums are in the slots of their phis. */
 #include "compiler/simd/matrix.h"
 
 #define THREADGROUP_SPACE 3
@@ -18,7 +18,7 @@ static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
     return NULL;
 }
 
-/* The results of products, of this block, that both halves of a sum have after a round; or NULL. */
+/* The product of this block whose halves are the sum's after a round; or NULL. */
 static struct matrix *result_of(struct simd *s, LLVMValueRef phi) {
     const struct matrix *sum = matrix_of(s, phi);
     LLVMBasicBlockRef block = LLVMGetInstructionParent(phi);
@@ -32,7 +32,7 @@ static bool adds_to(const struct matrix *product, const struct matrix *sum) {
            LLVMGetOperand(product->halves[1], 3) == sum->halves[1];
 }
 
-/* The products that lead to the sum's value after a round begin with its value before. */
+/* Whether the chain of products that ends in the sum's value after a round begins with its value before. */
 static bool is_sum(struct simd *s, const struct matrix *phi) {
     LLVMBasicBlockRef block = LLVMGetInstructionParent(phi->halves[0]);
     const struct matrix *result = result_of(s, phi->halves[0]);
@@ -47,8 +47,8 @@ static bool is_sum(struct simd *s, const struct matrix *phi) {
     return result != NULL;
 }
 
-/* In the loop, the matrix is only added to. `sums`: how many sums become it after a round; `others`: whether
- * there are uses after the loop. */
+/* Whether the loop only adds to the matrix. *sums: how many halves of sums have it as their value after a
+ * round; *others: whether there are uses after the loop. */
 static bool is_added_only(struct simd *s, const struct matrix *matrix, int *sums, bool *others) {
     LLVMBasicBlockRef block = LLVMGetInstructionParent(matrix->halves[0]);
     *sums = 0;
@@ -68,7 +68,7 @@ static bool is_added_only(struct simd *s, const struct matrix *matrix, int *sums
     return matrix->uses == 0;
 }
 
-/* What is used after the loop is in the slot of a sum. */
+/* Whether the matrix, if it is used after the loop, is in the slots of a sum. */
 static bool is_kept(struct simd *s, const struct matrix *matrix) {
     int sums;
     bool others;
@@ -76,7 +76,7 @@ static bool is_kept(struct simd *s, const struct matrix *matrix) {
            (matrix->kind == MATRIX_PRODUCT && sums ? sums == 2 : !others);
 }
 
-/* Rows of the right matrix, elements of the left one. */
+/* Whether products can read the operand from memory: rows of the right matrix, elements of the left one. */
 static bool can_read(struct simd *s, LLVMValueRef first, LLVMValueRef second, bool right,
                      LLVMBasicBlockRef block) {
     const struct matrix *load = matrix_of_halves(s, first, second);
@@ -91,7 +91,7 @@ static bool reads_operands(struct simd *s, const struct matrix *product) {
            can_read(s, LLVMGetOperand(a, 2), LLVMGetOperand(b, 2), true, block);
 }
 
-/* The loads are read by products only. */
+/* Whether only products of this block read the load, which is from threadgroup memory. */
 static bool is_read_only(struct simd *s, const struct matrix *load) {
     for (int h = 0; h < 2; h++)
         for (LLVMUseRef use = LLVMGetFirstUse(load->halves[h]); use; use = LLVMGetNextUse(use)) {
