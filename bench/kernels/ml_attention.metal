@@ -67,6 +67,7 @@ kernel void matrices(device const half *q [[buffer(0)]], device const half *k [[
             }
         }
     }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
     for (ushort r = 0; r < 8; r++)
         if (lane == r) diagonal[r * 9] = 1.0f / total[r];
     simdgroup_barrier(mem_flags::mem_threadgroup);
