@@ -42,7 +42,7 @@ enum budget {
 #define DEEP_LOOPS 10
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */
-/* Instructions of a GPU's code: above this number, PTX is generated without optimisation and has 3 to 15 %
+/* Instructions of a GPU's code: above this number, PTX is generated without optimisation and has some
  * more instructions. */
 #define LONGEST_OPTIMISED 100000
 /* … unless its variables take more bytes: without optimisation, each keeps memory of its own. */

@@ -20,8 +20,6 @@ struct callee *callees_of(const struct callees *callees, LLVMValueRef function) 
     return callee;
 }
 
-#define THREADGROUP_SPACE 3
-
 /* A variable of the threadgroup, whose address only the entry has, or an expression over one. */
 static bool names_threadgroup(LLVMValueRef operand) {
     if (LLVMIsAGlobalVariable(operand))

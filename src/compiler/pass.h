@@ -62,7 +62,12 @@ void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]);
 bool unit_calls_itself(struct unit *unit, LLVMValueRef call, char name[200]);
 #define CALLS_ITSELF "it calls function '%s', which calls itself"
 
+/* Address space of threadgroup memory. */
+#define THREADGROUP_SPACE 3
+
 bool is_constant_integer(LLVMValueRef value, uint64_t *out);
+/* A phi's value on the edge from a block; NULL: there is no such edge. */
+LLVMValueRef phi_incoming(LLVMValueRef phi, LLVMBasicBlockRef from);
 
 LLVMValueRef constant_i32(struct unit *unit, uint32_t value);
 LLVMTypeRef type_i32(struct unit *unit);

@@ -31,6 +31,12 @@ bool is_constant_integer(LLVMValueRef value, uint64_t *out) {
     return true;
 }
 
+LLVMValueRef phi_incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
+    return NULL;
+}
+
 LLVMTypeRef type_i32(struct unit *unit) {
     return LLVMInt32TypeInContext(unit->context);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { THREADGROUP_SPACE = 3, MOST_WAYS = 64 };
+enum { MOST_WAYS = 64 };
 
 /* A phi or a select of addresses. */
 struct joined {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SPACE_THREADGROUP = 3, MOST_STEPS = 32 };
+enum { MOST_STEPS = 32 };
 
 /* What an address is computed from. base NULL: not known. */
 struct object {
@@ -25,7 +25,7 @@ static bool calls(LLVMValueRef value, const char *name) {
 }
 
 static struct object of_global(struct unit *unit, LLVMValueRef global) {
-    bool threadgroup = LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == SPACE_THREADGROUP;
+    bool threadgroup = LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == THREADGROUP_SPACE;
     return (struct object){.base = global,
                            .extent = LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(global)),
                            .space = threadgroup ? CHECK_THREADGROUP : CHECK_CONSTANT};

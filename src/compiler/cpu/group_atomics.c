@@ -8,8 +8,6 @@
  * Requires: threadgroup memory has its own address space. Maintains: what the code does. */
 #include "compiler/combine.h"
 
-#define THREADGROUP_SPACE 3
-
 static bool is_of_group(LLVMValueRef address) {
     return LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == THREADGROUP_SPACE;
 }

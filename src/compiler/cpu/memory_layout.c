@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define THREADGROUP_SPACE 3
-
 struct placing {
     struct unit *unit;
     LLVMValueRef function, group;

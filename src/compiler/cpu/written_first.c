@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADGROUP_SPACE 3
 #define MAX_DEPTH 24        /* of an index's expression */
 #define MAX_EARLY_STORES 32 /* of a variable: 1024 threads compute each address */
 #define MAX_USES 256

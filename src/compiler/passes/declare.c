@@ -97,8 +97,6 @@ static void clean_calls(LLVMValueRef function) {
 }
 
 /* The address space of threadgroup variables: prelude/smelt_dialect.h. */
-#define THREADGROUP_SPACE 3
-
 /* They contain 0xff at the start of a group, not the zeros of clang's initialiser, which must have no effect.
  * On GPUs the contents are undefined. */
 static void forget_initial_zeros(struct unit *unit) {

@@ -9,8 +9,6 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#define THREADGROUP_SPACE 3
-
 static bool can_join(struct unit *unit) {
     for (LLVMValueRef variable = LLVMGetFirstGlobal(unit->module); variable;
          variable = LLVMGetNextGlobal(variable))

@@ -108,19 +108,13 @@ static LLVMValueRef evaluate(struct way *w, LLVMValueRef value, int depth) {
 
 /* ---- Where the way goes. */
 
-static LLVMValueRef incoming_value(LLVMValueRef phi, LLVMBasicBlockRef from) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
-    return NULL;
-}
-
 /* Values that were known of an earlier round of a block are those of this one again, or not known. */
 static void enter(struct way *w, LLVMBasicBlockRef from, LLVMBasicBlockRef block) {
     LLVMValueRef found[MOST_KNOWN];
     int count = 0;
     FOR_EACH_INSTRUCTION(phi, block) {
         if (!LLVMIsAPHINode(phi) || count == MOST_KNOWN) break;
-        LLVMValueRef value = incoming_value(phi, from);
+        LLVMValueRef value = phi_incoming(phi, from);
         found[count++] = value ? evaluate(w, value, MOST_DEPTH) : NULL;
     }
     int next = 0;
@@ -285,7 +279,7 @@ static void put_in_memory(struct unit *unit, LLVMValueRef value, LLVMBasicBlockR
         for (unsigned i = 0; phi && i < LLVMCountIncoming(user); i++) {
             LLVMBasicBlockRef way = LLVMGetIncomingBlock(user, i);
             if (LLVMGetIncomingValue(user, i) != value || way == block) continue;
-            LLVMValueRef load = incoming_value(user, way); /* of an equal edge, perhaps */
+            LLVMValueRef load = phi_incoming(user, way); /* of an equal edge, perhaps */
             if (load == value) {
                 LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(way));
                 load = LLVMBuildLoad2(b, LLVMTypeOf(value), slot, "");
@@ -362,7 +356,7 @@ static void copy_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBloc
     int before = c->count, phi = before;
     FOR_EACH_INSTRUCTION(i, block) {
         if (!LLVMIsAPHINode(i)) break;
-        c->to[phi++] = copy_of(c, incoming_value(i, from));
+        c->to[phi++] = copy_of(c, phi_incoming(i, from));
     }
     FOR_EACH_INSTRUCTION(i, block) {
         if (LLVMIsATerminatorInst(i)) break;
@@ -384,7 +378,7 @@ static void lead_to(LLVMBasicBlockRef edge, LLVMBasicBlockRef target, LLVMBasicB
                     const struct copies *c) {
     FOR_EACH_INSTRUCTION(phi, target) {
         if (!LLVMIsAPHINode(phi)) break;
-        LLVMValueRef value = copy_of(c, incoming_value(phi, last));
+        LLVMValueRef value = copy_of(c, phi_incoming(phi, last));
         LLVMAddIncoming(phi, &value, &edge, 1);
     }
     LLVMSetSuccessor(LLVMGetBasicBlockTerminator(edge), 0, target);

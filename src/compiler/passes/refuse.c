@@ -8,8 +8,6 @@
 #include <string.h>
 
 /* Threadgroup variables of the dialect: prelude/smelt_dialect.h. */
-#define THREADGROUP_SPACE 3
-
 /* The variable that a pointer refers to, or NULL. */
 static LLVMValueRef variable_of(LLVMValueRef pointer) {
     for (int steps = 0; steps < 16; steps++) {

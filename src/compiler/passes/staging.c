@@ -4,7 +4,6 @@
  * Requires: inlined code; sizes are constants. Establishes: no call of __smelt_staging is left. */
 #include "compiler/pass.h"
 
-#define THREADGROUP_SPACE 3
 #define STAGING_ALIGNMENT 1024 /* of the swizzle patterns of tensor copies */
 
 smelt_status pass_staging(struct unit *unit) {

@@ -13,16 +13,9 @@ bool guarded_has(const struct guarded *g, LLVMBasicBlockRef block) {
     return false;
 }
 
-LLVMValueRef guarded_incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
-    return NULL;
-}
-
 LLVMValueRef guarded_value(const struct guarded *g, LLVMValueRef phi) {
     for (int i = 0; i < g->size.joins; i++)
-        if (g->joins[i].block == LLVMGetInstructionParent(phi))
-            return guarded_incoming(phi, g->joins[i].from);
+        if (g->joins[i].block == LLVMGetInstructionParent(phi)) return phi_incoming(phi, g->joins[i].from);
     return NULL;
 }
 

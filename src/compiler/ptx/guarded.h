@@ -34,7 +34,5 @@ bool guarded_has(const struct guarded *g, LLVMBasicBlockRef block);
 LLVMValueRef guarded_value(const struct guarded *g, LLVMValueRef phi);
 /* Whether a value is a division by a number that may be zero where a guard fails. */
 bool guarded_divides(LLVMValueRef value);
-/* A phi's value on the edge from a block; NULL: there is no such edge. */
-LLVMValueRef guarded_incoming(LLVMValueRef phi, LLVMBasicBlockRef from);
 
 #endif

@@ -11,7 +11,7 @@ struct round_item *rounds_item(struct rounds *r, LLVMValueRef value) {
 }
 
 LLVMValueRef rounds_next(struct rounds *r, LLVMValueRef phi) {
-    return LLVMGetInstructionParent(phi) == r->body ? guarded_incoming(phi, r->last)
+    return LLVMGetInstructionParent(phi) == r->body ? phi_incoming(phi, r->last)
                                                     : guarded_value(&r->path, phi);
 }
 
@@ -98,7 +98,7 @@ static void add_to_phi(LLVMValueRef phi, LLVMValueRef value, LLVMBasicBlockRef f
 static void leave_with(struct rounds *r, LLVMBasicBlockRef from, LLVMValueRef *follows, int rounds) {
     FOR_EACH_INSTRUCTION(phi, r->after) {
         if (!LLVMIsAPHINode(phi)) break;
-        LLVMValueRef last = guarded_incoming(phi, r->last), value = value_in(r, 0, last);
+        LLVMValueRef last = phi_incoming(phi, r->last), value = value_in(r, 0, last);
         for (int round = 1; round < rounds; round++)
             value = LLVMBuildSelect(r->unit->builder, follows[round], value_in(r, round, last), value, "");
         add_to_phi(phi, value, from);
@@ -148,12 +148,12 @@ static LLVMBasicBlockRef build_few(struct rounds *r, LLVMBasicBlockRef test) {
 static void join_together(struct rounds *r, LLVMBasicBlockRef together) {
     for (int i = 0; i < r->phis; i++) {
         LLVMValueRef phi = r->items[i].value, now = r->items[i].copies[0];
-        add_to_phi(now, guarded_incoming(phi, r->before), r->before);
-        add_to_phi(now, value_in(r, r->rounds - 1, guarded_incoming(phi, r->last)), together);
+        add_to_phi(now, phi_incoming(phi, r->before), r->before);
+        add_to_phi(now, value_in(r, r->rounds - 1, phi_incoming(phi, r->last)), together);
     }
     FOR_EACH_INSTRUCTION(phi, r->after) {
         if (!LLVMIsAPHINode(phi)) break;
-        add_to_phi(phi, value_in(r, r->rounds - 1, guarded_incoming(phi, r->last)), together);
+        add_to_phi(phi, value_in(r, r->rounds - 1, phi_incoming(phi, r->last)), together);
     }
 }
 
@@ -164,7 +164,7 @@ static void begin_loop(struct rounds *r, LLVMBasicBlockRef test) {
         LLVMPositionBuilderBefore(r->unit->builder, phi);
         LLVMValueRef now = LLVMBuildPhi(r->unit->builder, LLVMTypeOf(phi), "");
         if (test) add_to_phi(now, r->items[i].copies[0], test);
-        add_to_phi(now, guarded_incoming(phi, r->last), r->last);
+        add_to_phi(now, phi_incoming(phi, r->last), r->last);
         LLVMReplaceAllUsesWith(phi, now);
         LLVMInstructionEraseFromParent(phi);
     }

@@ -18,8 +18,6 @@
 #include <string.h>
 
 enum { MOST_INSTRUCTIONS = 64, MOST_ROUNDS = 8, MOST_DEPTH = 6 };
-#define THREADGROUP_SPACE 3
-
 struct row_item {
     LLVMValueRef value;
     bool counts; /* an integer that grows by `step` in each round, as its bits wrap around */
@@ -41,12 +39,6 @@ struct row_loop {
 static struct row_item *item_of(struct row_loop *l, LLVMValueRef value) {
     for (int i = 0; i < l->count; i++)
         if (l->items[i].value == value) return &l->items[i];
-    return NULL;
-}
-
-static LLVMValueRef incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
     return NULL;
 }
 
@@ -72,7 +64,7 @@ static bool find_counter(struct row_loop *l) {
     l->counter = LLVMGetOperand(l->next, 0);
     if (!LLVMIsAPHINode(l->counter) || !item_of(l, l->counter) || !adds_one(l->next, l->counter))
         return false;
-    l->first = incoming(l->counter, l->before);
+    l->first = phi_incoming(l->counter, l->before);
     LLVMIntPredicate p = LLVMGetICmpPredicate(condition);
     if (p == (stays ? LLVMIntSLT : LLVMIntSGE))
         l->goes_on = LLVMIntSLT;
@@ -80,7 +72,7 @@ static bool find_counter(struct row_loop *l) {
         l->goes_on = LLVMIntULT;
     else
         return false;
-    return incoming(l->counter, l->body) == l->next && !uniform_splits_threads(l->flow, end);
+    return phi_incoming(l->counter, l->body) == l->next && !uniform_splits_threads(l->flow, end);
 }
 
 /* ---- Rows. */
@@ -291,7 +283,7 @@ static LLVMValueRef current(struct row_loop *l, LLVMValueRef value) {
 /* The phis take their values from the round before. */
 static void pass_on(struct row_loop *l, int round) {
     LLVMValueRef values[MOST_INSTRUCTIONS];
-    for (int n = 0; n < l->phis; n++) values[n] = current(l, incoming(l->items[n].value, l->body));
+    for (int n = 0; n < l->phis; n++) values[n] = current(l, phi_incoming(l->items[n].value, l->body));
     for (int n = 0; n < l->phis; n++)
         l->items[n].now = l->items[n].value == l->counter ? counter_after(l, round) : values[n];
 }
@@ -325,13 +317,13 @@ static void join(struct row_loop *l, LLVMBasicBlockRef ahead, LLVMBasicBlockRef 
     LLVMBuilderRef b = l->unit->builder;
     FOR_EACH_INSTRUCTION(phi, l->after) {
         if (!LLVMIsAPHINode(phi)) break;
-        LLVMValueRef value = current(l, incoming(phi, l->body));
+        LLVMValueRef value = current(l, phi_incoming(phi, l->body));
         LLVMAddIncoming(phi, &value, &between, 1);
     }
     for (int n = 0; n < l->phis; n++) {
-        LLVMValueRef phi = l->items[n].value, after = current(l, incoming(phi, l->body));
+        LLVMValueRef phi = l->items[n].value, after = current(l, phi_incoming(phi, l->body));
         LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(rest));
-        LLVMValueRef start = LLVMBuildPhi(b, LLVMTypeOf(phi), ""), from[2] = {incoming(phi, rest), after};
+        LLVMValueRef start = LLVMBuildPhi(b, LLVMTypeOf(phi), ""), from[2] = {phi_incoming(phi, rest), after};
         LLVMBasicBlockRef blocks[2] = {ahead, between};
         if (phi == l->counter) from[1] = last;
         LLVMAddIncoming(start, from, blocks, 2);
@@ -358,7 +350,7 @@ static void write(struct row_loop *l, LLVMBasicBlockRef ahead) {
     LLVMBuildCondBr(b, LLVMBuildICmp(b, l->goes_on, last, limit, ""), rows, between);
     for (int n = 0; n < l->phis; n++) {
         LLVMValueRef phi = l->items[n].value,
-                     from[2] = {incoming(phi, rest), current(l, incoming(phi, l->body))};
+                     from[2] = {phi_incoming(phi, rest), current(l, phi_incoming(phi, l->body))};
         LLVMBasicBlockRef blocks[2] = {ahead, rows};
         if (phi == l->counter) from[1] = last;
         LLVMAddIncoming(l->items[n].first, from, blocks, 2);

@@ -89,12 +89,6 @@ static bool is_empty(LLVMValueRef value) {
     return LLVMIsUndef(value) || LLVMIsPoison(value);
 }
 
-static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == block) return LLVMGetIncomingValue(phi, i);
-    return NULL;
-}
-
 static void make_phi_slots(struct simd *s, LLVMValueRef phi) {
     struct value *v = value_of(s, phi);
     if (v->slot || v->slots) return;
@@ -140,7 +134,7 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
     struct incoming *list = NULL;
     FOR_EACH_INSTRUCTION(phi, target->original) {
         if (!LLVMIsAPHINode(phi)) break;
-        LLVMValueRef value = value_from(phi, s->blocks[from].original);
+        LLVMValueRef value = phi_incoming(phi, s->blocks[from].original);
         bool matrix = matrix_of(s, phi) != NULL;
         if (!value || (is_empty(value) && !matrix)) continue;
         make_phi_slots(s, phi);

@@ -70,6 +70,12 @@ static inline struct matrix *matrix_of_halves(struct simd *s, LLVMValueRef first
     return matrix && matrix->halves[0] == first && matrix->halves[1] == second ? matrix : NULL;
 }
 
+/* Whether the product is added to the matrix. */
+static inline bool matrix_adds_to(const struct matrix *product, const struct matrix *sum) {
+    return LLVMGetOperand(product->halves[0], 3) == sum->halves[0] &&
+           LLVMGetOperand(product->halves[1], 3) == sum->halves[1];
+}
+
 /* matrix_find.c — decides, when all shapes are known. */
 void matrix_find(struct simd *s);
 

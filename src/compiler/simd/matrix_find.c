@@ -225,12 +225,6 @@ static void want_operands(struct simd *s, const struct matrix *matrix, int first
                     LLVMGetOperand(matrix->halves[1], (unsigned)n));
 }
 
-static LLVMValueRef incoming_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
-    for (unsigned n = 0; n < LLVMCountIncoming(phi); n++)
-        if (LLVMGetIncomingBlock(phi, n) == block) return LLVMGetIncomingValue(phi, n);
-    return NULL;
-}
-
 /* The operands of a matrix, which may become matrices, too. */
 static void want_sources(struct simd *s, const struct matrix *matrix) {
     LLVMValueRef first = matrix->halves[0], second = matrix->halves[1];
@@ -241,7 +235,7 @@ static void want_sources(struct simd *s, const struct matrix *matrix) {
         return;
     case MATRIX_PHI:
         for (unsigned n = 0; n < LLVMCountIncoming(first); n++) {
-            LLVMValueRef value = incoming_from(second, LLVMGetIncomingBlock(first, n));
+            LLVMValueRef value = phi_incoming(second, LLVMGetIncomingBlock(first, n));
             if (value) want_matrix(s, LLVMGetIncomingValue(first, n), value);
         }
         return;

@@ -8,28 +8,15 @@
  * Before the loop and after it, a part's sums are in the slots of their phis. */
 #include "compiler/simd/matrix.h"
 
-#define THREADGROUP_SPACE 3
-
 /* ---- Loops that suit. */
-
-static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
-    for (unsigned n = 0; n < LLVMCountIncoming(phi); n++)
-        if (LLVMGetIncomingBlock(phi, n) == block) return LLVMGetIncomingValue(phi, n);
-    return NULL;
-}
 
 /* The product of this block whose halves are the sum's after a round; or NULL. */
 static struct matrix *result_of(struct simd *s, LLVMValueRef phi) {
     const struct matrix *sum = matrix_of(s, phi);
     LLVMBasicBlockRef block = LLVMGetInstructionParent(phi);
-    LLVMValueRef first = value_from(sum->halves[0], block), second = value_from(sum->halves[1], block);
+    LLVMValueRef first = phi_incoming(sum->halves[0], block), second = phi_incoming(sum->halves[1], block);
     struct matrix *result = first && second ? matrix_of_halves(s, first, second) : NULL;
     return result && result->kind == MATRIX_PRODUCT ? result : NULL;
-}
-
-static bool adds_to(const struct matrix *product, const struct matrix *sum) {
-    return LLVMGetOperand(product->halves[0], 3) == sum->halves[0] &&
-           LLVMGetOperand(product->halves[1], 3) == sum->halves[1];
 }
 
 /* Whether the chain of products that ends in the sum's value after a round begins with its value before. */
@@ -39,7 +26,7 @@ static bool is_sum(struct simd *s, const struct matrix *phi) {
     while (result && result != phi) {
         LLVMValueRef first = LLVMGetOperand(result->halves[0], 3);
         struct matrix *addend = matrix_of_halves(s, first, LLVMGetOperand(result->halves[1], 3));
-        if (!addend || !adds_to(result, addend) || LLVMGetInstructionParent(first) != block ||
+        if (!addend || !matrix_adds_to(result, addend) || LLVMGetInstructionParent(first) != block ||
             (addend->kind != MATRIX_PRODUCT && addend != phi))
             return false;
         result = addend;
@@ -61,7 +48,7 @@ static bool is_added_only(struct simd *s, const struct matrix *matrix, int *sums
                 *others = true;
                 continue;
             }
-            if (!own || (own->kind == MATRIX_PRODUCT ? !adds_to(own, matrix) : own->halves[h] != user))
+            if (!own || (own->kind == MATRIX_PRODUCT ? !matrix_adds_to(own, matrix) : own->halves[h] != user))
                 return false;
             *sums += own->kind == MATRIX_PHI;
         }
@@ -178,14 +165,14 @@ bool matrix_loop_arrives(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef fro
 
 static void keep_sum(struct simd *s, LLVMValueRef phi) {
     const struct value *v = value_of(s, phi);
-    LLVMValueRef result = value_from(phi, LLVMGetInstructionParent(phi));
+    LLVMValueRef result = phi_incoming(phi, LLVMGetInstructionParent(phi));
     for (int c = 0; c < s->chunk_count; c++)
         if (is_in_part(s, phi, c)) LLVMBuildStore(s->unit->builder, chunk_kept(s, result, c), v->slots[c]);
 }
 
 static void take_sum(struct simd *s, LLVMValueRef phi) {
     const struct value *v = value_of(s, phi);
-    LLVMValueRef result = value_from(phi, LLVMGetInstructionParent(phi));
+    LLVMValueRef result = phi_incoming(phi, LLVMGetInstructionParent(phi));
     for (int c = 0; c < s->chunk_count; c++)
         chunk_set(s, result, c,
                   LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(v->slots[c]), v->slots[c], ""));

@@ -303,11 +303,6 @@ bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction) {
     return false;
 }
 
-static bool adds_to(const struct matrix *product, const struct matrix *before) {
-    return LLVMGetOperand(product->halves[0], 3) == before->halves[0] &&
-           LLVMGetOperand(product->halves[1], 3) == before->halves[1];
-}
-
 static bool has_left_of(const struct matrix *a, const struct matrix *b) {
     return LLVMGetOperand(a->halves[0], 0) == LLVMGetOperand(b->halves[0], 0) &&
            LLVMGetOperand(a->halves[0], 1) == LLVMGetOperand(b->halves[0], 1);
@@ -316,7 +311,7 @@ static bool has_left_of(const struct matrix *a, const struct matrix *b) {
 /* The product that adds to this one's result. */
 static struct matrix *next_in_chain(const struct matrix *product) {
     for (struct matrix *next = product->pending; next; next = next->pending)
-        if (!next->chained && adds_to(next, product)) return next;
+        if (!next->chained && matrix_adds_to(next, product)) return next;
     return NULL;
 }
 

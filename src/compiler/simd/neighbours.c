@@ -21,8 +21,6 @@
 
 /* ---- Accesses. */
 
-#define THREADGROUP_SPACE 3
-
 struct access {
     LLVMValueRef instruction;
     struct spot place;

@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#define THREADGROUP_SPACE 3
-
 static bool is_access_alone(struct simd *s, LLVMValueRef i) {
     bool load = LLVMIsALoadInst(i) != NULL;
     LLVMValueRef address = LLVMGetOperand(i, load ? 0 : 1);

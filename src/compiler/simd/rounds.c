@@ -1,4 +1,4 @@
-/* Loops whose rounds are known to be few, so that they need not look whether the launch has been stopped. */
+/* Loops whose rounds are known to be few: they need not poll whether the launch has been stopped. */
 #include "compiler/simd/simd.h"
 
 #define FEW_ROUNDS 4096
@@ -32,15 +32,12 @@ static bool find_count(LLVMBasicBlockRef block, LLVMValueRef condition, struct c
     return count->step > 0;
 }
 
-/* A loop of two rounds: its condition is set for the next round, to what leads out. */
+/* Whether the loop has at most two rounds: its condition is a phi, whose value after a first round leads out.
+ */
 static bool has_two_rounds(LLVMBasicBlockRef block, LLVMValueRef condition, bool again) {
     if (!LLVMIsAPHINode(condition) || LLVMGetInstructionParent(condition) != block) return false;
-    for (unsigned i = 0; i < LLVMCountIncoming(condition); i++) {
-        if (LLVMGetIncomingBlock(condition, i) != block) continue;
-        LLVMValueRef next = LLVMGetIncomingValue(condition, i);
-        if (!LLVMIsAConstantInt(next) || (LLVMConstIntGetZExtValue(next) != 0) == again) return false;
-    }
-    return true;
+    LLVMValueRef next = phi_incoming(condition, block);
+    return LLVMIsAConstantInt(next) && (LLVMConstIntGetZExtValue(next) != 0) != again;
 }
 
 bool simd_has_few_rounds(LLVMBasicBlockRef block) {

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADGROUP_SPACE 3
-
 /* Fewer sums stay in registers as they are. */
 #define LEAST_SUMS 8
 
@@ -120,10 +118,6 @@ static bool is_reading_loop(LLVMBasicBlockRef block) {
     return true;
 }
 
-static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
-    return LLVMGetIncomingValue(phi, LLVMGetIncomingBlock(phi, 0) == block ? 0 : 1);
-}
-
 /* Whether the sum's factor `across`, by number, is loaded from threadgroup memory. */
 static bool set_across(struct simd *s, struct sum *sum, LLVMValueRef const factors[2], unsigned across) {
     LLVMValueRef load = load_of(factors[across]);
@@ -140,7 +134,7 @@ static int find_sums(struct simd *s, LLVMBasicBlockRef block, unsigned across, s
     int count = 0;
     FOR_EACH_INSTRUCTION(phi, block) {
         if (!LLVMIsAPHINode(phi)) break;
-        LLVMValueRef factors[2], result = value_from(phi, block);
+        LLVMValueRef factors[2], result = phi_incoming(phi, block);
         LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(phi));
         if (kind == LLVMIntegerTypeKind || kind == LLVMPointerTypeKind) continue;
         unsigned links = links_of(phi, block, result, factors);

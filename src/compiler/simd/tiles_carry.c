@@ -225,13 +225,6 @@ LLVMValueRef tile_carry_in(struct tile_writer *w, LLVMValueRef const *elements, 
     return carry(w, elements);
 }
 
-/* The phi's value from the block, or NULL: a switch may lead to a block twice. */
-static LLVMValueRef known_incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
-    return NULL;
-}
-
 static void finish_carried(struct tile_writer *w, const struct carried *c) {
     LLVMBasicBlockRef from = NULL;
     for (unsigned i = 0; i < LLVMCountIncoming(c->elements[0]); i++) {
@@ -242,7 +235,7 @@ static void finish_carried(struct tile_writer *w, const struct carried *c) {
             for (unsigned j = 0; j < LLVMCountIncoming(phi); j++)
                 if (LLVMGetIncomingBlock(phi, j) == from) values[n] = LLVMGetIncomingValue(phi, j);
         }
-        LLVMValueRef vector = values ? known_incoming(c->phi, from) : NULL;
+        LLVMValueRef vector = values ? phi_incoming(c->phi, from) : NULL;
         if (values && !vector) vector = tile_carry_in(w, values, from);
         if (!vector) return;
         LLVMAddIncoming(c->phi, &vector, &from, 1);
