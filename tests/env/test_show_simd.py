@@ -90,7 +90,7 @@ def test_indexes_of_two_paths_are_one(scratch):
 
 
 def test_a_stride_is_named(scratch):
-    text = show(scratch, "out[i] = x[i * 3];\n", FLOATS, "--why")
+    text = show(scratch, "out[i] = x[i * 3];\n", FLOATS, "--why", SMELT_CPU="avx2")
     expect_in(text, "k.body:2:", "a pattern of constant offsets")
 
 
