@@ -8,9 +8,13 @@
  *   threads meet in atomic operations whose order shows in the results: lanes of a gang come in another
  *   order than threads that run one after another.
  *
+ * Quick code of a GPU is that of the same engine, with calls where the best has products of matrices
+ * (ptx/matrix_outlined.c), if the same conditions hold.
+ *
  * The engine that checks has quick code of its own: the same code, but LLVM does not optimise its machine
  * code (codegen.c). It is generated on request only, since the best code takes little longer to compile. */
 #include "compiler/quick.h"
+#include "compiler/budget.h"
 #include "compiler/engine.h"
 
 /* Instructions of optimised IR times the registers that a simdgroup's 32-bit value fills. The best code of
@@ -40,14 +44,11 @@ static bool is_inexact(LLVMValueRef instruction) {
     return LLVMCanValueUseFastMathFlags(instruction) && LLVMGetFastMathFlags(instruction) != 0;
 }
 
-/* *count: the instructions of the module's functions. */
-static bool gives_same_bits(struct unit *unit, uint64_t *count) {
-    *count = 0;
+bool quick_gives_same_bits(struct unit *unit) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) {
             if (is_ordered(instruction) || is_inexact(instruction)) return false;
-            ++*count;
         }
     }
     return true;
@@ -55,13 +56,12 @@ static bool gives_same_bits(struct unit *unit, uint64_t *count) {
 
 bool quick_applies(struct unit *unit) {
     const struct compile_request *request = unit->request;
-    uint64_t count;
     if (request->effort == COMPILE_BEST || request->output != COMPILE_OBJECT || !unit->target->has_quick)
         return false;
     if (unit->target->quick == unit->engine) return request->effort == COMPILE_QUICK;
-    if (!gives_same_bits(unit, &count)) return false;
     uint64_t registers = SIMDGROUP_VALUE_BITS / (uint64_t)simd_vector_bits(request->cpu, request->features);
-    return request->effort == COMPILE_QUICK || count * registers >= LARGE;
+    bool wanted = request->effort == COMPILE_QUICK || budget_count_all(unit->module) * registers >= LARGE;
+    return wanted && quick_gives_same_bits(unit);
 }
 
 void quick_choose(struct unit *unit) {

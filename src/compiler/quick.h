@@ -8,6 +8,9 @@
  * the engine has some, the IR is large enough, and both codes give the same bits. Depends on nothing else. */
 bool quick_applies(struct unit *unit);
 
+/* Whether the module's arithmetic and atomic operations leave only one result. */
+bool quick_gives_same_bits(struct unit *unit);
+
 /* Changes the unit's engine to that of quick code; the result says so. */
 void quick_choose(struct unit *unit);
 

@@ -123,6 +123,9 @@ struct device {
      * image, also after a failure. */
     smelt_status (*make_code)(struct executable *executable, struct code_head *code);
     void (*free_code)(struct executable *executable, struct code_head *code);
+    /* (optional) What a first launch with the code would still have to wait for, called in the background
+     * before launches find the code. */
+    smelt_status (*load_code)(struct executable *executable, struct code_head *code);
     /* Compiles the missing codes of the launch; launch->image is that of its full groups' code, if it has
      * any. Both images live as long as the executable. */
     smelt_status (*prepare)(struct launch *launch, struct preparation *preparation);

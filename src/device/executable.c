@@ -82,9 +82,11 @@ struct code_head *executable_add(struct executable *executable, struct code_head
 
 /* ---- Compiling. */
 
-/* Compiles and adds the code. *cache_hit: no compiler ran. */
+/* Compiles and adds the code; `load`: loaded, where the device has something to load. *cache_hit: no compiler
+ * ran. */
 static smelt_status make_code(struct executable *executable, const struct code_shape *shape,
-                              enum compile_effort effort, struct code_head **out, bool *cache_hit) {
+                              enum compile_effort effort, bool load, struct code_head **out,
+                              bool *cache_hit) {
     const struct device *device = executable->device;
     const struct code_source *source = &executable->source;
     struct image image = {0};
@@ -98,6 +100,7 @@ static smelt_status make_code(struct executable *executable, const struct code_s
     code->shape = *shape;
     code->image = image;
     smelt_status status = device->make_code(executable, code);
+    if (status == SMELT_OK && load && device->load_code) status = device->load_code(executable, code);
     if (image.reduced && !atomic_flag_test_and_set(&executable->reduced_logged))
         log_line(SMELT_LOG_INFO, "kernel '%s' is large: %s", executable->name, image.reduced);
     if (status == SMELT_OK)
@@ -127,7 +130,7 @@ static smelt_status make_better(struct background_job *job) {
     struct code_head *code;
     bool cache_hit;
     struct trace_span span = trace_begin();
-    smelt_status status = make_code(executable, &better->shape, COMPILE_BEST, &code, &cache_hit);
+    smelt_status status = make_code(executable, &better->shape, COMPILE_BEST, true, &code, &cache_hit);
     if (span.capture) trace_better(span, executable, cache_hit, status);
     if (status != SMELT_OK && status != SMELT_ERROR_INTERRUPTED)
         log_line(SMELT_LOG_WARNING, "kernel '%s' goes on with quick code: its best could not be compiled: %s",
@@ -193,7 +196,7 @@ smelt_status executable_compile(struct executable *executable, const struct code
                                 enum compile_effort effort, struct code_head **out,
                                 struct preparation *preparation) {
     bool cache_hit;
-    TRY(make_code(executable, shape, effort, out, &cache_hit));
+    TRY(make_code(executable, shape, effort, false, out, &cache_hit));
     if (!preparation) return SMELT_OK;
     preparation->cache_hit = cache_hit && (preparation->cache_hit || !preparation->compiled);
     preparation->compiled = true;

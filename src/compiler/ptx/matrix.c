@@ -76,6 +76,14 @@ static smelt_status finish(struct collection *c, LLVMValueRef end) {
     return SMELT_OK;
 }
 
+struct product matrix_product_of(LLVMValueRef call) {
+    return (struct product){.call = call,
+                            .even = LLVMGetOperand(call, 0),
+                            .odd = LLVMGetOperand(call, 1),
+                            .right = LLVMGetOperand(call, 2),
+                            .sum = LLVMGetOperand(call, 3)};
+}
+
 static smelt_status collect(struct collection *c, LLVMValueRef instruction) {
     bool product = intrinsic_of(instruction) == INTRINSIC_SIMD_MATRIX_PRODUCT;
     bool full = c->group.count == GROUP_MOST || c->waiting_count == WAITING_MOST;
@@ -87,12 +95,7 @@ static smelt_status collect(struct collection *c, LLVMValueRef instruction) {
     if (needed || full || LLVMIsATerminatorInst(instruction) ||
         (!product && brings_lanes_together(instruction)))
         TRY(finish(c, instruction));
-    if (product)
-        c->group.products[c->group.count++] = (struct product){.call = instruction,
-                                                               .even = LLVMGetOperand(instruction, 0),
-                                                               .odd = LLVMGetOperand(instruction, 1),
-                                                               .right = LLVMGetOperand(instruction, 2),
-                                                               .sum = LLVMGetOperand(instruction, 3)};
+    if (product) c->group.products[c->group.count++] = matrix_product_of(instruction);
     return SMELT_OK;
 }
 
@@ -120,6 +123,7 @@ smelt_status pass_ptx_matrix(struct unit *unit) {
     smelt_status status = matrix_survey(&c->m);
     if (status == SMELT_OK) status = matrix_join_rounds(&c->m, &changed);
     if (status == SMELT_OK && changed) status = matrix_survey(&c->m);
+    if (status == SMELT_OK) status = matrix_choose_outlined(&c->m);
     if (status == SMELT_OK) status = lower_products(c);
     divergence_free(&c->m.divergence);
     arena_free(&c->m.arena);

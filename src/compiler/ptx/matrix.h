@@ -45,6 +45,7 @@ struct matrices {
     bool *written[2];
     LLVMBasicBlockRef reader; /* of the address that is being looked at */
     LLVMValueRef place;       /* in it, the place of products: before this instruction */
+    LLVMValueRef outlined;    /* quick code: the function that multiplies; NULL: there is none */
 };
 
 /* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
@@ -55,11 +56,16 @@ LLVMValueRef matrix_call(struct unit *unit, const char *name, LLVMTypeRef result
 bool matrix_is_together(const struct matrices *m, LLVMBasicBlockRef block);
 /* Whether the value is the same in all lanes at a block. Not for values that the pass added. */
 bool matrix_is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block);
+/* The operands of a call of __smelt_simd_matrix_product. */
+struct product matrix_product_of(LLVMValueRef call);
 /* Assembly that makes a lane's value of the lane's own, and does no more. */
 bool matrix_is_assembly(LLVMValueRef instruction);
 
 /* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
 smelt_status matrix_tensor_products(struct matrices *m, struct product_group *group);
+
+/* Whether it is one of these, except that too few lanes come together. */
+bool matrix_suits_tensor_cores(struct unit *unit, const struct product *p);
 
 /* … and, once all are generated, loads the operands. */
 void matrix_load_operands(struct matrices *m);
@@ -95,6 +101,11 @@ smelt_status matrix_load_wide(struct matrices *m);
 smelt_status matrix_mark_diagonals(struct matrices *m, struct product_group *group);
 /* … and, once all products are made, code for either case. Blocks are split. */
 smelt_status matrix_part_diagonals(struct matrices *m);
+/* matrix_outlined.c — before products are made: decides whether the code is quick code, and then sets
+ * `outlined`. */
+smelt_status matrix_choose_outlined(struct matrices *m);
+/* … at the builder's place: products without a result, both of whose halves are in the group, as calls. */
+void matrix_call_outlined(struct matrices *m, struct product_group *group);
 /* matrix_plain.c — at the builder's place: those without a result by shuffles. `whole`: all lanes come
  * together. */
 smelt_status matrix_make_plain(struct matrices *m, struct product_group *group, bool whole);

@@ -92,6 +92,10 @@ static struct kinds kinds_of(struct unit *unit, const struct product *p) {
     return inexact;
 }
 
+bool matrix_suits_tensor_cores(struct unit *unit, const struct product *p) {
+    return kinds_of(unit, p).left != KIND_NONE;
+}
+
 static bool are_same(struct kinds a, struct kinds b) {
     return a.left == b.left && a.right == b.right;
 }

@@ -1,5 +1,7 @@
 #include "device/cuda/executable.h"
 #include "abi/cuda_parameters.h"
+#include "device/cuda/stream.h"
+#include "device/effort.h"
 #include "device/gpu_shape.h"
 
 #include <stdlib.h>
@@ -61,6 +63,17 @@ void cuda_free_code(struct executable *executable, struct code_head *head) {
     free(code->slots);
 }
 
+smelt_status cuda_load_code(struct executable *executable, struct code_head *head) {
+    struct cuda_gpu *gpu = cuda_gpu_of(executable->device);
+    struct cuda_module *module = NULL;
+    CUcontext previous;
+    TRY(cuda_enter(gpu, &previous));
+    smelt_status status = cuda_module_load(gpu, executable->name, &head->image, &module);
+    cuda_leave(gpu, previous);
+    atomic_store(&((struct cuda_code *)head)->module, module);
+    return status;
+}
+
 static bool is_current(const struct cuda_module *module, const struct cuda_gpu *gpu) {
     return module && module->epoch == atomic_load_explicit(&gpu->epoch, memory_order_relaxed);
 }
@@ -87,13 +100,47 @@ static smelt_status get_module(struct executable *executable, struct cuda_code *
 }
 
 /* A code for the same launches except that their grids have another size, which it does not depend on. */
-static struct code_head *find_alone(struct executable *executable, const struct code_shape *shape) {
+static struct code_head *find_alone(struct executable *executable, const struct code_shape *shape,
+                                    bool quick) {
     for (struct code_head *code = atomic_load(&executable->first); code; code = code->next) {
         struct code_shape same = code->shape;
         same.coarse = shape->coarse;
-        if (code->image.alone && memcmp(&same, shape, sizeof same) == 0) return code;
+        if (code->image.alone && code->image.quick == quick && memcmp(&same, shape, sizeof same) == 0)
+            return code;
     }
     return NULL;
+}
+
+static struct code_head *find_code(struct executable *executable, const struct code_shape *shape,
+                                   bool quick) {
+    struct code_head *head = executable_find(executable, shape, quick);
+    return head ? head : find_alone(executable, shape, quick);
+}
+
+/* A captured launch may run often: it has the best code. */
+static smelt_status effort_of(const struct launch *launch, enum compile_effort *effort) {
+    struct cuda_gpu *gpu = cuda_gpu_of(launch->executable->device);
+    struct cuda_stream *stream;
+    CUcontext previous;
+    *effort = launch_effort(launch);
+    if (*effort == COMPILE_BEST) return SMELT_OK;
+    TRY(cuda_stream_enter(gpu, launch->stream, &stream, &previous));
+    if (!launch_stays_quick() && (cuda_stream_records(stream) || cuda_stream_is_captured(stream)))
+        *effort = COMPILE_BEST;
+    cuda_leave(gpu, previous);
+    return SMELT_OK;
+}
+
+/* Where there is no best code yet: quick code if the launch may run it, and the best in the background. */
+static smelt_status make_code(const struct launch *launch, const struct code_shape *shape,
+                              struct code_head **head, struct preparation *preparation) {
+    struct executable *executable = launch->executable;
+    enum compile_effort effort;
+    TRY(effort_of(launch, &effort));
+    *head = effort == COMPILE_BEST ? NULL : find_code(executable, shape, true);
+    if (!*head) TRY(executable_code(executable, shape, effort, head, preparation));
+    if ((*head)->image.quick) executable_improve(executable, shape);
+    return SMELT_OK;
 }
 
 smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, struct cuda_module **module,
@@ -102,9 +149,8 @@ smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, 
     struct code_head *head;
     struct code_shape shape;
     gpu_shape(launch, executable->source.barrier_hint, &shape);
-    head = executable_find(executable, &shape, false);
-    if (!head) head = find_alone(executable, &shape);
-    if (!head) TRY(executable_code(executable, &shape, COMPILE_BEST, &head, preparation));
+    head = find_code(executable, &shape, false);
+    if (!head) TRY(make_code(launch, &shape, &head, preparation));
     struct cuda_code *code = (struct cuda_code *)head;
     *module = atomic_load_explicit(&code->module, memory_order_acquire);
     if (!is_current(*module, cuda_gpu_of(executable->device))) TRY(get_module(executable, code, module));

@@ -25,6 +25,7 @@ struct cuda_code {
 /* Of struct device. */
 smelt_status cuda_make_code(struct executable *executable, struct code_head *code);
 void cuda_free_code(struct executable *executable, struct code_head *code);
+smelt_status cuda_load_code(struct executable *executable, struct code_head *code);
 
 /* The code for a launch, compiled if it is missing, and its module, loaded if the GPU's current epoch has
  * none yet. `preparation` may be NULL. */

@@ -201,6 +201,7 @@ static smelt_status enqueue(struct flight *f) {
     TRY(fill_slots(f));
     if (f->code->head.shape.tested) fill_extents(f);
     TRY(allow_shared(f));
+    if (request->info) request->info->quick = f->code->head.image.quick;
     f->parameters.head.stop = f->parameters.head.log = f->parameters.head.reserved = 0;
     if (request->timeout > 0 || request->info || f->code->head.image.log_words || f->code->head.shape.tested)
         return flight_launch_and_wait(f);
@@ -311,6 +312,7 @@ void cuda_device_functions(struct device *device) {
     device->code_bytes = sizeof(struct cuda_code);
     device->make_code = cuda_make_code;
     device->free_code = cuda_free_code;
+    device->load_code = cuda_load_code;
     device->prepare = prepare;
     device->shape = gpu_shape;
     device->run = run;

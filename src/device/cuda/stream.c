@@ -196,6 +196,12 @@ bool cuda_stream_records(struct cuda_stream *stream) {
     return atomic_load_explicit(&stream->recording, memory_order_acquire);
 }
 
+bool cuda_stream_is_captured(const struct cuda_stream *stream) {
+    int status = 0;
+    if (stream->owned) return false;
+    return stream->gpu->driver->capture_status(stream->handle, &status) != CUDA_SUCCESS || status != 0;
+}
+
 uint64_t cuda_stream_pending(struct cuda_stream *stream) {
     pthread_mutex_lock(&stream->lock);
     uint64_t pending = stream->pending_count;

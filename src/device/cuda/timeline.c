@@ -251,17 +251,10 @@ static void settle(struct timeline *t, bool wait) {
 
 /* ---- Marks. */
 
-/* A stream of the caller's may be captured by himself: an event on it would be none that can be read. */
-static bool is_captured(const struct cuda_stream *stream) {
-    int status = 0;
-    if (stream->owned) return false;
-    return stream->gpu->driver->capture_status(stream->handle, &status) != CUDA_SUCCESS || status != 0;
-}
-
 struct cuda_mark cuda_mark_begin_traced(struct cuda_stream *stream) {
     struct cuda_mark mark = {trace_capture(), NULL};
     struct cuda_gpu *gpu = stream->gpu;
-    if (cuda_stream_records(stream) || is_captured(stream)) return (struct cuda_mark){0, NULL};
+    if (cuda_stream_records(stream) || cuda_stream_is_captured(stream)) return (struct cuda_mark){0, NULL};
     pthread_mutex_lock(&lock);
     struct timeline *t = timeline_for(gpu, mark.capture);
     CUresult result = t ? take_event(t, &mark.start) : CUDA_ERROR_NOT_READY;
