@@ -48,7 +48,7 @@ struct compile_request {
     uint64_t private_limit;          /* the most bytes of private arrays per thread */
     struct code_shape shape;
     enum compile_output output;
-    enum compile_effort effort;        /* of COMPILE_OBJECT */
+    enum compile_effort effort;        /* of COMPILE_OBJECT and COMPILE_ASM */
     int progress_fd;                   /* of the file that `progress` lies in, for a child; 0: none */
     struct compile_progress *progress; /* noted as it goes; may be NULL */
 };

@@ -56,8 +56,8 @@ bool quick_gives_same_bits(struct unit *unit) {
 
 bool quick_applies(struct unit *unit) {
     const struct compile_request *request = unit->request;
-    if (request->effort == COMPILE_BEST || request->output != COMPILE_OBJECT || !unit->target->has_quick)
-        return false;
+    bool code = request->output == COMPILE_OBJECT || request->output == COMPILE_ASM;
+    if (request->effort == COMPILE_BEST || !code || !unit->target->has_quick) return false;
     if (unit->target->quick == unit->engine) return request->effort == COMPILE_QUICK;
     uint64_t registers = SIMDGROUP_VALUE_BITS / (uint64_t)simd_vector_bits(request->cpu, request->features);
     bool wanted = request->effort == COMPILE_QUICK || budget_count_all(unit->module) * registers >= LARGE;

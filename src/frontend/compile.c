@@ -292,7 +292,8 @@ static smelt_status make_both(const struct translation *translation, const struc
     struct code_options first = *options;
     bool is_quick;
     TRY(make_anew(translation, text, options, &times->record, &times->compile, &is_quick));
-    if (!engine_traits(options->shape.engine)->is_vector) return SMELT_OK;
+    const struct engine_traits *traits = engine_traits(options->shape.engine);
+    if (!traits->is_vector && !traits->is_gpu) return SMELT_OK;
     first.effort = COMPILE_QUICK_IF_LARGE;
     return make_anew(translation, text, &first, &times->quick_record, &times->quick_compile,
                      &times->has_quick);

@@ -1,4 +1,5 @@
 #include "kernel/show.h"
+#include "device/effort.h"
 #include "device/gpu_shape.h"
 #include "frontend/gpu_target.h"
 
@@ -67,6 +68,7 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     device->shape(launch, desc->barrier_hint, shape);
     options->target = device->target;
     options->after = desc->after;
+    if (launch_stays_quick()) options->effort = COMPILE_QUICK;
     if (vectors && (desc->target || !engine_traits(shape->engine)->is_vector))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': stages simd and why need the SIMD engine; %s '%s' uses another", what,

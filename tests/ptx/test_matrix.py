@@ -33,8 +33,42 @@ def ptx_of(function, threads, extra=(), source=SOURCE):
     return shown.stdout
 
 
-def check(function, threads, mma, extra=(), loads=0):
-    """mma: how often a warp's text has the instruction with this name; None: the plain form. loads: how many ldmatrix."""
+def without_calls(text):
+    """Quick code with its function's body in the place of each call, as the emulator has no functions."""
+    head = re.search(r"\n\.func[^\n]*product_of_matrices\([^)]*\)\n\{(.*?)\n\}", text, re.S)
+    assert head, "there is no function product_of_matrices"
+    body = re.sub(r"\t\.reg .*\n|\tret;\n?", "", head.group(1))
+    count = 0
+
+    def place(call):
+        nonlocal count
+        count += 1
+        given = re.findall(r"st\.param\.f32 \t\[param\d\+0\], (\S+);", call.group(0))
+        taken = re.search(r"ld\.param\.v2\.f32 \t(\{.*?\}), \[retval0", call.group(0)).group(1)
+        here = body.replace("%f", f"%call{count}f")
+        here = re.sub(r"ld\.param\.f32 \t(\S+), \[product_of_matrices_param_(\d)\];",
+                      lambda load: f"mov.f32 \t{load.group(1)}, {given[int(load.group(2))]};", here)
+        return re.sub(r"st\.param\.v2\.f32 \t\[func_retval0\+0\], \{(\S+), (\S+)\};",
+                      lambda store: "".join(f"mov.f32 \t{to}, {value};\n" for to, value in zip(taken[1:-1].split(", "), store.groups())), here)
+
+    text = text[:head.start()] + text[head.end():]
+    text = re.sub(r"\t\{ // callseq.*?\} // callseq \d+", place, text, flags=re.S)
+    return re.sub(r"\n\.func[^;]*;", "", text), count
+
+
+def check_quick(function, threads, products):
+    """Quick code has a call for each product of floats."""
+    os.environ["SMELT_TIERS"] = "quick"
+    try:
+        done = check(function, threads, None, products=products)
+    finally:
+        del os.environ["SMELT_TIERS"]
+    return done + "; quick code"
+
+
+def check(function, threads, mma, extra=(), loads=0, products=0):
+    """mma: how often a warp's text has the instruction with this name; None: the plain form. loads: how many ldmatrix.
+    products: how many calls of the function that multiplies."""
     kind, bm, bn, bk = re.match(r"(half|bfloat|float)_(?:sums_)?(\d+)x(\d+)x(\d+)$", function).groups()
     bm, bn, depth, turned = int(bm), int(bn), 2 * int(bk), function in ("half_32x32x32", "float_24x40x8")
     a = [[(i * 7 + k * 3) % 11 - 5 for k in range(depth)] for i in range(bm)]
@@ -45,11 +79,13 @@ def check(function, threads, mma, extra=(), loads=0):
     assert found == ([mma[0]] * mma[1] if mma else []), f"{function}: expected {mma}, found {found}"
     found = text.count("ldmatrix.")
     assert found == loads, f"{function}: expected {loads} loads of matrices, found {found}"
+    inlined, found = without_calls(text) if products else (text, 0)
+    assert found == products, f"{function}: expected {products} calls, found {found}"
     machine = Machine()
     right = [b[k][j] for j in range(bn) for k in range(depth)] if turned else [x for row in b for x in row]
     slots = [machine.allocate(pack([x for row in a for x in row], KINDS[kind])), machine.allocate(pack(right, KINDS[kind])),
              machine.allocate(bytes(4 * bm * bn)), machine.allocate(struct.pack("<4i", bm, bn, depth, 0))]
-    machine.run(text, slots, (1, 1, 1), threads)
+    machine.run(inlined, slots, (1, 1, 1), threads)
     got = struct.unpack(f"<{bm * bn}f", machine.contents(slots[2]))
     for i in range(bm):
         for j in range(bn):
@@ -276,6 +312,7 @@ def main():
                                   ("device_nt", "bf16", 0), ("device_tn", "f16", 0), ("float_nt", "f32", 0), ("given_nt", "f16", None)):
         print(check_loaded(function, kind, loads))
     print(check("float_24x40x8", 32, None))
+    print(check_quick("float_24x40x8", 32, 15))
     print(check("float_24x40x8", 32, (FLAT.format("tf32"), 10), ("--math", "relaxed")))
     if "SMELT_TEST_FULL" in os.environ:  # the emulator takes seconds for each
         print(check("half_64x64x16", 128, (DEEP.format("f16"), 8), loads=4))

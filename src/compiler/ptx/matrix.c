@@ -62,7 +62,7 @@ static smelt_status finish(struct collection *c, LLVMValueRef end) {
     LLVMPositionBuilderBefore(b, end);
     if (c->whole && !ptx_lanes_ordered(c->m.unit)) TRY(matrix_tensor_products(&c->m, &c->group));
     if (c->whole && !ptx_lanes_ordered(c->m.unit)) TRY(matrix_mark_diagonals(&c->m, &c->group));
-    TRY(matrix_make_plain(&c->m, &c->group, c->whole));
+    TRY(matrix_make_rest(&c->m, &c->group, c->whole));
     for (int i = 0; i < c->waiting_count; i++) {
         LLVMInstructionRemoveFromParent(c->waiting[i]);
         LLVMPositionBuilderBefore(b, end);
@@ -74,14 +74,6 @@ static smelt_status finish(struct collection *c, LLVMValueRef end) {
     }
     c->group.count = c->waiting_count = 0;
     return SMELT_OK;
-}
-
-struct product matrix_product_of(LLVMValueRef call) {
-    return (struct product){.call = call,
-                            .even = LLVMGetOperand(call, 0),
-                            .odd = LLVMGetOperand(call, 1),
-                            .right = LLVMGetOperand(call, 2),
-                            .sum = LLVMGetOperand(call, 3)};
 }
 
 static smelt_status collect(struct collection *c, LLVMValueRef instruction) {

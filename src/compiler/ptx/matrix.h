@@ -15,6 +15,14 @@ struct product {
     LLVMValueRef result; /* once it is generated */
 };
 
+static inline struct product matrix_product_of(LLVMValueRef call) {
+    return (struct product){.call = call,
+                            .even = LLVMGetOperand(call, 0),
+                            .odd = LLVMGetOperand(call, 1),
+                            .right = LLVMGetOperand(call, 2),
+                            .sum = LLVMGetOperand(call, 3)};
+}
+
 /* Products of one block that do not need each other, in their order; all are made at one place, the
  * builder's, where all operands are there. */
 #define GROUP_MOST 512
@@ -56,8 +64,6 @@ LLVMValueRef matrix_call(struct unit *unit, const char *name, LLVMTypeRef result
 bool matrix_is_together(const struct matrices *m, LLVMBasicBlockRef block);
 /* Whether the value is the same in all lanes at a block. Not for values that the pass added. */
 bool matrix_is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block);
-/* The operands of a call of __smelt_simd_matrix_product. */
-struct product matrix_product_of(LLVMValueRef call);
 /* Assembly that makes a lane's value of the lane's own, and does no more. */
 bool matrix_is_assembly(LLVMValueRef instruction);
 
@@ -104,10 +110,10 @@ smelt_status matrix_part_diagonals(struct matrices *m);
 /* matrix_outlined.c — before products are made: decides whether the code is quick code, and then sets
  * `outlined`. */
 smelt_status matrix_choose_outlined(struct matrices *m);
-/* … at the builder's place: products without a result, both of whose halves are in the group, as calls. */
-void matrix_call_outlined(struct matrices *m, struct product_group *group);
-/* matrix_plain.c — at the builder's place: those without a result by shuffles. `whole`: all lanes come
- * together. */
+/* … at the builder's place: those without a result, by calls of `outlined` or in the plain form. `whole`: all
+ * lanes come together. */
+smelt_status matrix_make_rest(struct matrices *m, struct product_group *group, bool whole);
+/* matrix_plain.c — … by shuffles. */
 smelt_status matrix_make_plain(struct matrices *m, struct product_group *group, bool whole);
 
 #endif

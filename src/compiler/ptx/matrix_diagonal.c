@@ -178,7 +178,7 @@ static smelt_status part_ways(struct matrices *m, struct diagonal *d) {
     LLVMPositionBuilderAtEnd(b, before);
     LLVMBuildCondBr(b, d->is_diagonal, rest, full);
     LLVMPositionBuilderAtEnd(b, full);
-    TRY(matrix_make_plain(m, group, true));
+    TRY(matrix_make_rest(m, group, true));
     LLVMBuildBr(b, rest);
     LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(rest));
     LLVMBasicBlockRef from[2] = {before, full};

@@ -66,7 +66,9 @@ static int count_plain(struct matrices *m) {
 smelt_status matrix_choose_outlined(struct matrices *m) {
     struct unit *unit = m->unit;
     const struct compile_request *request = unit->request;
-    if (request->effort == COMPILE_BEST || request->output != COMPILE_OBJECT) return SMELT_OK;
+    if (request->effort == COMPILE_BEST ||
+        (request->output != COMPILE_OBJECT && request->output != COMPILE_ASM))
+        return SMELT_OK;
     if (count_plain(m) < (request->effort == COMPILE_QUICK ? 2 : 2 * MANY)) return SMELT_OK;
     if (!quick_gives_same_bits(unit)) return SMELT_OK;
     LLVMValueRef function = declare(unit);
@@ -84,7 +86,8 @@ static void call(struct matrices *m, struct product *even, struct product *odd) 
     odd->result = LLVMBuildExtractValue(b, both, 1, "");
 }
 
-void matrix_call_outlined(struct matrices *m, struct product_group *group) {
+/* Products both of whose halves are in the group. */
+static void make_calls(struct matrices *m, struct product_group *group) {
     for (int i = 0; i < group->count; i++) {
         struct product *p = &group->products[i];
         for (int k = i + 1; k < group->count && !p->result; k++) {
@@ -92,4 +95,9 @@ void matrix_call_outlined(struct matrices *m, struct product_group *group) {
             if (!q->result && q->even == p->even && q->odd == p->odd) call(m, p, q);
         }
     }
+}
+
+smelt_status matrix_make_rest(struct matrices *m, struct product_group *group, bool whole) {
+    if (whole && m->outlined) make_calls(m, group);
+    return matrix_make_plain(m, group, whole);
 }

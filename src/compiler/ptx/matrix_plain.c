@@ -72,7 +72,6 @@ static LLVMValueRef spread_out(const struct plain *plain, LLVMValueRef value, bo
 
 smelt_status matrix_make_plain(struct matrices *m, struct product_group *group, bool whole) {
     struct unit *unit = m->unit;
-    if (whole && m->outlined) matrix_call_outlined(m, group);
     LLVMValueRef sums[GROUP_MOST] = {NULL};
     struct plain plain = {
         .unit = unit, .group = group, .whole = whole, .spread = malloc(sizeof *plain.spread)};
