@@ -41,8 +41,10 @@ static enum dependence of_product(struct linear *l, LLVMValueRef value) {
         bool wide = LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 64;
         l->unsure |= wide && !LLVMIsAConstantInt(factor);
     }
-    /* Which end of a bounded value gives the greater product must be known. */
-    if (!LLVMIsAConstantInt(factor) && (has_bounded(l, x) || has_bounded(l, y))) return OTHER;
+    /* Which end of a bounded value gives the greater product must be known. Narrow factors are taken for
+     * unsigned numbers: see `detour_of`. */
+    bool narrow = LLVMGetIntTypeWidth(LLVMTypeOf(value)) <= 32;
+    if (!narrow && !LLVMIsAConstantInt(factor) && (has_bounded(l, x) || has_bounded(l, y))) return OTHER;
     return most;
 }
 
@@ -61,6 +63,7 @@ static enum dependence of_instruction(struct linear *l, LLVMValueRef value) {
     case LLVMBitCast:
     case LLVMSExt:
     case LLVMZExt:
+    case LLVMTrunc:
         return of_operands(l, value);
     case LLVMOr:
         if (!LLVMGetIsDisjoint(value)) return OTHER;
@@ -183,6 +186,9 @@ static LLVMValueRef copy_of(struct round *r, LLVMValueRef value, bool high) {
                      y = bounds_linear_value(r, LLVMGetOperand(value, 1), high);
         return LLVMBuildAdd(builder, x, y, "");
     }
+    if (opcode == LLVMTrunc)
+        return LLVMBuildTrunc(builder, bounds_linear_value(r, LLVMGetOperand(value, 0), high),
+                              LLVMTypeOf(value), "");
     LLVMValueRef copy = LLVMInstructionClone(value);
     for (int i = 0; i < LLVMGetNumOperands(value); i++) {
         bool other = turns || (opcode == LLVMSub && i == 1);
@@ -235,39 +241,111 @@ static uint64_t magnitude(LLVMValueRef constant) {
     return c < 0 ? -(uint64_t)c : (uint64_t)c;
 }
 
-/* How far apart the bounded values' ends are in a sum. False: another form, or too far. */
-static bool spread_of(const struct linear *l, LLVMValueRef value, uint64_t *spread) {
+/* The number that a value of another width has in `width` bits, as an unsigned i64. */
+static LLVMValueRef in_bits(struct bounds *b, LLVMValueRef value, unsigned width) {
+    LLVMBuilderRef builder = b->unit->builder;
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) > width)
+        value = LLVMBuildTrunc(builder, value, LLVMIntTypeInContext(b->unit->context, width), "");
+    return LLVMBuildZExtOrBitCast(builder, value, type_i64(b->unit), "");
+}
+
+/* How far apart the bounded values' ends are in a sum: `least`, and what unknown factors add (i64; NULL: 0).
+ */
+struct spread {
+    uint64_t least;
+    LLVMValueRef more;
+};
+
+/* A narrow sum, of `width` bits, is looked at. *bad: a part of the spread is as large as the type's numbers.
+ */
+struct spreading {
+    struct round *round;
+    unsigned width;
+    LLVMValueRef bad;
+};
+
+static bool spread_of(struct spreading *s, LLVMValueRef value, struct spread *spread);
+
+static void compare_spread(struct spreading *s, LLVMValueRef spread) {
+    struct bounds *b = s->round->linear->b;
+    LLVMValueRef all = LLVMConstInt(type_i64(b->unit), (UINT64_C(1) << s->width) - 1, false);
+    s->bad = bounds_either(b, s->bad, LLVMBuildICmp(b->unit->builder, LLVMIntUGT, spread, all, ""));
+}
+
+/* x by a factor, unsigned. */
+static void spread_by(struct spreading *s, LLVMValueRef factor, struct spread *x) {
+    struct bounds *b = s->round->linear->b;
+    LLVMBuilderRef builder = b->unit->builder;
+    LLVMValueRef sum = LLVMConstInt(type_i64(b->unit), x->least, false);
+    if (x->more) {
+        sum = LLVMBuildAdd(builder, x->more, sum, "");
+        compare_spread(s, sum);
+    }
+    factor = in_bits(b, bounds_linear_value(s->round, factor, false), s->width);
+    *x = (struct spread){0, LLVMBuildMul(builder, sum, factor, "")};
+    compare_spread(s, x->more);
+}
+
+/* False: another form, or too far. */
+static bool spread_of_operands(struct spreading *s, LLVMValueRef value, struct spread *spread) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    LLVMValueRef left = LLVMGetOperand(value, 0), right = LLVMGetOperand(value, 1);
+    struct spread x, y;
+    if (!spread_of(s, left, &x) || !spread_of(s, right, &y)) return false;
+    bool has_left = x.least || x.more, has_right = y.least || y.more;
+    *spread = has_left ? x : y;
+    if (opcode == LLVMMul && (has_left || has_right)) {
+        LLVMValueRef factor = has_left ? right : left;
+        if (has_left && has_right) return false;
+        if (!LLVMIsAConstantInt(factor)) {
+            spread_by(s, factor, spread);
+            return true;
+        }
+        if (spread->more || magnitude(factor) > INT32_MAX) return false;
+        spread->least *= magnitude(factor);
+    } else if (opcode == LLVMShl && (has_left || has_right)) {
+        if (spread->more || !LLVMIsAConstantInt(right) || LLVMConstIntGetZExtValue(right) > 31) return false;
+        spread->least <<= LLVMConstIntGetZExtValue(right);
+    } else if (has_left && has_right) {
+        spread->least = x.least + y.least;
+        spread->more = !x.more   ? y.more
+                       : !y.more ? x.more
+                                 : LLVMBuildAdd(s->round->linear->b->unit->builder, x.more, y.more, "");
+    }
+    return spread->least < UINT64_C(1) << 32;
+}
+
+static bool spread_of(struct spreading *s, LLVMValueRef value, struct spread *spread) {
+    const struct linear *l = s->round->linear;
     const struct bounded *bounded = find_bounded(l, value);
-    uint64_t x = 0, y = 0;
-    *spread = 0;
+    *spread = (struct spread){0, NULL};
     if (bounded) {
-        *spread = (uint64_t)(bounded->high - bounded->low);
+        spread->least = (uint64_t)(bounded->high - bounded->low);
         return true;
     }
     if (value == l->phi || !l->bounded_count || !bounds_in_loop(l->b, value, l->loop)) return true;
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    if (opcode != LLVMAdd && opcode != LLVMSub && opcode != LLVMOr && opcode != LLVMShl && opcode != LLVMMul)
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMTrunc:
+        return spread_of(s, LLVMGetOperand(value, 0), spread);
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMOr:
+    case LLVMShl:
+    case LLVMMul:
+        return spread_of_operands(s, value, spread);
+    default:
         return false;
-    LLVMValueRef left = LLVMGetOperand(value, 0), right = LLVMGetOperand(value, 1);
-    if (!spread_of(l, left, &x) || !spread_of(l, right, &y)) return false;
-    *spread = x + y;
-    if (*spread && opcode == LLVMShl) {
-        if (!LLVMIsAConstantInt(right) || LLVMConstIntGetZExtValue(right) > 31) return false;
-        *spread <<= LLVMConstIntGetZExtValue(right);
-    } else if (*spread && opcode == LLVMMul) {
-        LLVMValueRef factor = x ? right : left;
-        if ((x && y) || !LLVMIsAConstantInt(factor) || magnitude(factor) > INT32_MAX) return false;
-        *spread *= magnitude(factor);
     }
-    return *spread < UINT64_C(1) << 32;
 }
 
-/* How much a narrow value grows per step of the counter: sign × times × factor (NULL: 1). False: another
- * form. */
+enum { MOST_FACTORS = 3 };
+
+/* How much a narrow value grows per step of the counter: sign × times × factors. False: another form. */
 struct growth {
     bool down;
     uint64_t times;
-    LLVMValueRef factor;
+    LLVMValueRef factors[MOST_FACTORS];
+    int factor_count;
 };
 
 static bool growth_of(const struct linear *l, LLVMValueRef value, struct growth *g) {
@@ -289,6 +367,7 @@ static bool growth_of(const struct linear *l, LLVMValueRef value, struct growth 
             break;
         case LLVMAdd:
         case LLVMOr:
+        case LLVMTrunc:
             break;
         case LLVMShl: {
             uint64_t bits = LLVMConstIntGetZExtValue(y);
@@ -298,12 +377,13 @@ static bool growth_of(const struct linear *l, LLVMValueRef value, struct growth 
         }
         case LLVMMul:
             if (LLVMIsAConstantInt(other)) {
+                if (magnitude(other) > UINT32_MAX) return false;
                 g->down ^= is_negative(other);
                 g->times *= magnitude(other);
-            } else if (g->factor) {
+            } else if (g->factor_count == MOST_FACTORS) {
                 return false;
             } else {
-                g->factor = other;
+                g->factors[g->factor_count++] = other;
             }
             break;
         default:
@@ -328,31 +408,43 @@ static LLVMValueRef detour_of(struct round *first, struct round *last, bool coun
     LLVMValueRef value = LLVMGetOperand(extension, 0);
     bool is_signed = LLVMGetInstructionOpcode(extension) == LLVMSExt;
     struct growth growth = {.times = 1};
-    uint64_t spread;
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
-    if (width > 32 || !growth_of(l, value, &growth) || !spread_of(l, value, &spread)) return NULL;
-    if (!growth.times && !spread) return truth(b, false);
+    struct spreading spreading = {first, width, NULL};
+    struct spread spread;
+    if (width > 32 || !growth_of(l, value, &growth) || !spread_of(&spreading, value, &spread)) return NULL;
+    bool is_spread = spread.least || spread.more;
+    if (!growth.times && !is_spread) return truth(b, false);
     uint64_t most = (UINT64_C(1) << width) - 1;
-    if (spread > most) return truth(b, true);
+    if (spread.least > most) return truth(b, true);
     bool down = growth.down != counts_down;
     LLVMValueRef from = bounds_linear_value(down ? last : first, value, false),
                  to = bounds_linear_value(down ? first : last, value, true);
     LLVMValueRef bad = LLVMBuildICmp(builder, is_signed ? LLVMIntSGT : LLVMIntUGT, from, to, "");
-    if (!growth.times || (growth.times == 1 && !growth.factor && !spread)) return bad;
+    bad = bounds_either(b, bad, spreading.bad);
     LLVMTypeRef wide = type_i64(b->unit);
-    LLVMValueRef distance = counts_down ? LLVMBuildSub(builder, first->at, last->at, "")
-                                        : LLVMBuildSub(builder, last->at, first->at, "");
-    LLVMValueRef all = LLVMConstInt(wide, most, false);
-    LLVMValueRef per_step = LLVMConstInt(wide, growth.times, false);
-    if (growth.factor) {
-        LLVMValueRef factor =
-            LLVMBuildZExt(builder, bounds_linear_value(first, growth.factor, false), wide, "");
-        per_step = LLVMBuildMul(builder, factor, per_step, "");
-        bad = bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, per_step, all, ""));
+    LLVMValueRef all = LLVMConstInt(wide, most, false), way = LLVMConstInt(wide, spread.least, false);
+    if (growth.times) {
+        unsigned counted = LLVMGetIntTypeWidth(LLVMTypeOf(l->phi));
+        if (growth.times == 1 && !growth.factor_count && !is_spread && counted == width) return bad;
+        LLVMValueRef distance = counts_down ? LLVMBuildSub(builder, first->at, last->at, "")
+                                            : LLVMBuildSub(builder, last->at, first->at, "");
+        LLVMValueRef per_step = LLVMConstInt(wide, growth.times, false);
+        distance = LLVMBuildZExtOrBitCast(builder, distance, wide, "");
+        if (counted > width)
+            bad = bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, distance, all, ""));
+        for (int i = 0; i < growth.factor_count; i++) {
+            LLVMValueRef factor = in_bits(b, bounds_linear_value(first, growth.factors[i], false), width);
+            per_step = LLVMBuildMul(builder, factor, per_step, "");
+            bad = bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, per_step, all, ""));
+        }
+        way = LLVMBuildAdd(builder, LLVMBuildMul(builder, distance, per_step, ""), way, "");
+    } else if (!spread.more) {
+        return bad;
     }
-    LLVMValueRef way =
-        LLVMBuildMul(builder, LLVMBuildZExtOrBitCast(builder, distance, wide, ""), per_step, "");
-    way = LLVMBuildAdd(builder, way, LLVMConstInt(wide, spread, false), "");
+    if (spread.more) {
+        bad = bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, way, all, ""));
+        way = LLVMBuildAdd(builder, way, spread.more, "");
+    }
     return bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, way, all, ""));
 }
 

@@ -325,6 +325,7 @@ static void write_head(struct simd *s, int place) {
 static void end_full_round(struct simd *s, int loop);
 
 static void make_new_blocks(struct simd *s, struct block *block);
+static LLVMBasicBlockRef append_block(struct simd *s, const char *name);
 
 /* The end of a loop's block that is written in parts, for some chunks or some rows of matrices: another
  * round, or the first round of the next part, for which what all lanes share begins anew. */
@@ -380,7 +381,7 @@ static void write_block_in_parts(struct simd *s, int place, int before, int chun
     s->end_chunk = s->chunk_count;
 }
 
-static void write_block(struct simd *s, int place) {
+static void write_once(struct simd *s, int place) {
     int before = -1, chunks = simd_part_chunks(s, place, &before);
     if (chunks < s->chunk_count) {
         write_block_in_parts(s, place, before, chunks);
@@ -410,6 +411,42 @@ static void write_block(struct simd *s, int place) {
         end_divergently(s, place, terminator);
     else
         end_uniformly(s, place, terminator);
+}
+
+/* Before a loop that is written twice, without its tests at `full` and with them at `tested`: whether an
+ * access may miss its array. */
+static void ask_outside(struct simd *s, LLVMValueRef outside, LLVMBasicBlockRef tested,
+                        LLVMBasicBlockRef full) {
+    const struct value *v = value_of(s, outside);
+    LLVMValueRef own =
+        v->slot ? LLVMBuildLoad2(s->unit->builder, LLVMTypeOf(outside), v->slot, "") : v->scalar;
+    inside_branch(s->unit, own, tested, full);
+}
+
+/* What led to the block leads to a new one. */
+static LLVMBasicBlockRef put_before(struct simd *s, LLVMBasicBlockRef block) {
+    LLVMBasicBlockRef question = append_block(s, "question");
+    LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(block), LLVMBasicBlockAsValue(question));
+    return question;
+}
+
+/* A loop with tests that wait for one answer is written once without them and once with them. */
+static void write_block(struct simd *s, int place) {
+    struct block *block = &s->blocks[place];
+    LLVMValueRef outside = simd_full_rounds_answer(s, place);
+    if (!outside) {
+        write_once(s, place);
+        return;
+    }
+    LLVMBasicBlockRef full = block->head, question = put_before(s, full);
+    s->inside_answered = outside;
+    write_once(s, place);
+    s->inside_answered = NULL;
+    make_new_blocks(s, block);
+    LLVMBasicBlockRef tested = block->head;
+    if (!s->refused) write_once(s, place);
+    LLVMPositionBuilderAtEnd(s->unit->builder, question);
+    ask_outside(s, outside, tested, full);
 }
 
 /* The end of a divergent loop's round: another one if any lane needs it. */
@@ -490,51 +527,12 @@ static void make_blocks(struct simd *s) {
  * they do if an access of the loop may miss its array: full rounds do not test what is known before the loop.
  */
 
-#define MAX_FULL_ROUND_BLOCKS 12
-
-static bool is_monotone(LLVMIntPredicate predicate) {
-    return predicate != LLVMIntEQ && predicate != LLVMIntNE;
-}
-
-/* The comparison that decides whether the latch goes on, and the predicate that says yes; NULL: another. */
-static LLVMValueRef staying_condition(struct simd *s, int loop, LLVMIntPredicate *predicate) {
-    struct block *latch = &s->blocks[s->paths.loops[loop].last],
-                 *header = &s->blocks[s->paths.loops[loop].header];
-    LLVMValueRef branch = LLVMGetBasicBlockTerminator(latch->original);
-    if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return NULL;
-    LLVMValueRef condition = LLVMGetCondition(branch);
-    bool stays = LLVMGetSuccessor(branch, 0) == header->original;
-    if (!LLVMIsAICmpInst(condition) || (!stays && LLVMGetSuccessor(branch, 1) != header->original))
-        return NULL;
-    *predicate = LLVMGetICmpPredicate(condition);
-    if (!stays) *predicate = edges_inverse(*predicate);
-    int left = shape_of(s, LLVMGetOperand(condition, 0)), right = shape_of(s, LLVMGetOperand(condition, 1));
-    bool suits = is_monotone(*predicate) && left > 0 && right == SHAPE_UNIFORM &&
-                 LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) == LLVMIntegerTypeKind;
-    return suits ? condition : NULL;
-}
-
-static bool has_full_rounds(struct simd *s, int loop) {
-    const struct path_loop *l = &s->paths.loops[loop];
-    LLVMIntPredicate predicate;
-    if (s->unit->form != FORM_BEST || !l->divergent || l->last - l->header >= MAX_FULL_ROUND_BLOCKS)
-        return false;
-    for (int place = l->header; place <= l->last; place++) {
-        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
-        for (unsigned i = 0; place < l->last && i < LLVMGetNumSuccessors(terminator); i++)
-            if (!paths_within(&s->paths, simd_place(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
-        int inner = s->paths.blocks[place].loop;
-        if (inner != loop && s->paths.loops[inner].divergent) return false;
-    }
-    return s->blocks[l->last].mask_of == l->header && staying_condition(s, loop, &predicate) != NULL;
-}
-
 /* The latch of a full round: another full one, or the masked ones. */
 static void end_full_round(struct simd *s, int loop) {
     LLVMBuilderRef b = s->unit->builder;
     int place = s->paths.loops[loop].last, header = s->paths.loops[loop].header;
     LLVMIntPredicate predicate = LLVMIntEQ;
-    LLVMValueRef condition = staying_condition(s, loop, &predicate);
+    LLVMValueRef condition = simd_full_rounds_condition(s, loop, &predicate);
     LLVMBasicBlockRef all = simd_block(s, "all"), some = simd_block(s, "some");
     LLVMValueRef stay = edges_all_hold(s, LLVMGetOperand(condition, 0), predicate,
                                        scalar_of(s, LLVMGetOperand(condition, 1)));
@@ -550,25 +548,6 @@ static void end_full_round(struct simd *s, int loop) {
     s->blocks[header].mask_of = entered;
 }
 
-static bool all_lanes_enter(const struct simd *s, int entered) {
-    bool all = entered == 0;
-    for (int c = 0; c < s->chunk_count; c++) all &= s->entry_mask[c] == NULL;
-    return all;
-}
-
-/* The loop stands behind a comparison with its own bound: lanes are missing only where there are fewer rounds
- * than lanes. */
-static bool is_guarded_by_bound(struct simd *s, int loop, int entered) {
-    LLVMIntPredicate predicate;
-    LLVMValueRef bound = LLVMGetOperand(staying_condition(s, loop, &predicate), 1);
-    int before = entered > 0 ? s->paths.blocks[entered].dominator : -1;
-    if (before < 0 || !all_lanes_enter(s, s->blocks[before].mask_of)) return false;
-    LLVMValueRef branch = LLVMGetBasicBlockTerminator(s->blocks[before].original);
-    if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return false;
-    LLVMValueRef guard = LLVMGetCondition(branch);
-    return LLVMIsAICmpInst(guard) && (LLVMGetOperand(guard, 0) == bound || LLVMGetOperand(guard, 1) == bound);
-}
-
 /* Asks before the loop whether all lanes enter it, if that is not sure, and whether its accesses are inside
  * (`outside` NULL: not asked): `full`, or else `masked`. */
 static void ask_before_loop(struct simd *s, const struct block *header, bool who, LLVMValueRef outside,
@@ -577,10 +556,8 @@ static void ask_before_loop(struct simd *s, const struct block *header, bool who
     LLVMValueRef all = NULL;
     LLVMPositionBuilderAtEnd(b, question);
     if (outside) {
-        const struct value *v = value_of(s, outside);
-        LLVMValueRef own = v->slot ? LLVMBuildLoad2(b, LLVMTypeOf(outside), v->slot, "") : v->scalar;
         LLVMBasicBlockRef inside = who ? simd_block(s, "inside") : full;
-        inside_branch(s->unit, own, masked, inside);
+        ask_outside(s, outside, masked, inside);
         if (!who) return;
         LLVMPositionBuilderAtEnd(b, inside);
     }
@@ -598,17 +575,14 @@ static void write_full_rounds(struct simd *s, int loop) {
     size_t words = (size_t)(s->item_count + 63) / 64;
     int entered = s->blocks[s->paths.blocks[l->header].dominator].mask_of;
     int first = s->blocks[l->header].item;
-    bool who = !all_lanes_enter(s, entered);
+    bool who = !simd_full_rounds_all_enter(s, entered);
     LLVMValueRef outside = emit_inside_answer(s, loop);
     bool ask = who || outside;
     LLVMBasicBlockRef full = s->blocks[l->header].head, question = NULL;
     uint64_t *pending = arena_alloc(&s->arena, words * 8);
     if (!pending) return;
     memcpy(pending, s->items[first].pending, words * 8);
-    if (ask) { /* what led to the loop leads to the question */
-        question = append_block(s, "question");
-        LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(full), LLVMBasicBlockAsValue(question));
-    }
+    if (ask) question = put_before(s, full);
     for (int place = l->header; place <= l->last; place++)
         if (s->blocks[place].mask_of == l->header) s->blocks[place].mask_of = ALL_ON;
     s->loops[loop].full_rounds = true;
@@ -626,7 +600,7 @@ static void write_full_rounds(struct simd *s, int loop) {
         if (place > l->header && owns_mask(s, place)) make_mask(s, place);
     }
     memcpy(s->items[first].pending, pending, words * 8);
-    s->loops[loop].last_rounds = !who || is_guarded_by_bound(s, loop, entered);
+    s->loops[loop].last_rounds = !who || simd_full_rounds_guarded(s, loop, entered);
     if (ask)
         ask_before_loop(s, &s->blocks[l->header], who, outside, question, full, s->blocks[l->header].head);
 }
@@ -639,7 +613,7 @@ static void write_item(struct simd *s, int number) {
     }
     int loop = s->paths.blocks[item->block].loop;
     bool header = loop >= 0 && s->paths.loops[loop].header == item->block;
-    if (header && has_full_rounds(s, loop)) write_full_rounds(s, loop);
+    if (header && simd_full_rounds_suit(s, loop)) write_full_rounds(s, loop);
     if (!s->refused) write_block(s, item->block);
 }
 

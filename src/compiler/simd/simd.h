@@ -314,6 +314,17 @@ LLVMIntPredicate edges_inverse(LLVMIntPredicate predicate);
  * are off. May be false where it does. */
 LLVMValueRef edges_all_hold(struct simd *s, LLVMValueRef number, LLVMIntPredicate predicate,
                             LLVMValueRef bound);
+/* full_rounds.c — the loops that are written twice. Whether this one first has rounds in which all lanes
+ * stay; of such a loop, the comparison by which lanes stay, and the predicate that says yes. */
+bool simd_full_rounds_suit(struct simd *s, int loop);
+LLVMValueRef simd_full_rounds_condition(struct simd *s, int loop, LLVMIntPredicate *predicate);
+/* Whether all lanes of the gang are on in blocks with the mask of block `entered`; whether lanes are off
+ * there only if the loop has few rounds. */
+bool simd_full_rounds_all_enter(const struct simd *s, int entered);
+bool simd_full_rounds_guarded(struct simd *s, int loop, int entered);
+/* Of a loop that consists of this block, and that all lanes leave at a time: the answer without which its
+ * rounds need no tests, to be asked before it; else NULL. */
+LLVMValueRef simd_full_rounds_answer(struct simd *s, int place);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
 /* apart.c — what only tests that hardly ever run need is computed where they are. */
