@@ -209,8 +209,10 @@ void tokens_free(struct tokens *tokens) {
 bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling) {
     if (index >= tokens->count) return false;
     const struct token *token = &tokens->items[index];
-    return token->length == strlen(spelling) &&
-           memcmp(tokens->text + token->start, spelling, token->length) == 0;
+    const char *text = tokens->text + token->start;
+    /* Most tokens differ in their first character: no length is needed. */
+    return *text == *spelling && token->length == strlen(spelling) &&
+           memcmp(text, spelling, token->length) == 0;
 }
 
 bool token_is_one_of(const struct tokens *tokens, uint32_t index, const char *const *spellings) {
