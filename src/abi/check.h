@@ -112,7 +112,7 @@ void smelt_check_shared(uint64_t value);
 /* A branch or an address depends on an undefined value. */
 void smelt_check_used(uint32_t origin, const struct check_site *site);
 /* The thread reaches a barrier (mem_flags), of its simdgroup only; a fence of device memory. */
-void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup);
+void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup, const struct check_site *site);
 void smelt_check_fence(void);
 
 /* ---- Shadow. */

@@ -22,7 +22,8 @@ static void describe_outside(struct check *check, struct finding *finding, char 
     }
     check_name(check, address, told);
     uint64_t count = now->extent / (now->element ? now->element : 1);
-    told->message = findings_outside(check->findings, told, verb, bytes > now->element ? bytes : 0, count);
+    told->message = findings_outside(check->findings, told, verb, bytes > now->element ? bytes : 0, count,
+                                     now->shape ? now->shape : "");
 }
 
 /* An access that has no memory gets zeros. A value that is read there is undefined since `finding` (NULL: the
@@ -66,8 +67,8 @@ static void misaligned(struct check *check, const char *address, enum check_acce
 }
 
 static struct access of_argument(const struct check_argument *argument) {
-    return (struct access){argument->start, argument->bytes, argument->base, argument->name,
-                           argument->element};
+    return (struct access){argument->start, argument->bytes,   argument->base,
+                           argument->name,  argument->element, argument->shape};
 }
 
 /* A [[threadgroup(i)]] argument, by its address. */
@@ -77,10 +78,11 @@ static struct access of_slot(struct check *check, const char *base, uint32_t byt
             check->slot = base;
             check->slot_bytes = check->group.slot_bytes[i];
             const char *name = check->launch.slot_names[i];
-            return (struct access){base, check->group.slot_bytes[i], NULL,
-                                   name && *name ? name : "threadgroup memory", bytes};
+            return (struct access){base,  check->group.slot_bytes[i],
+                                   NULL,  name && *name ? name : "threadgroup memory",
+                                   bytes, NULL};
         }
-    return (struct access){base, 0, NULL, "threadgroup memory", bytes};
+    return (struct access){base, 0, NULL, "threadgroup memory", bytes, NULL};
 }
 
 /* Of a pointer that says nothing of its object: what lies there. */
@@ -91,20 +93,22 @@ static struct access of_address(struct check *check, char *address, uint64_t byt
     if (argument) advice_use(check, argument);
     if (argument) return of_argument(argument);
     if (fits(group->start, (uint64_t)(group->end - group->start), address, bytes))
-        return (struct access){group->start, (uint64_t)(group->end - group->start), NULL,
-                               "threadgroup memory", 1};
+        return (struct access){
+            group->start, (uint64_t)(group->end - group->start), NULL, "threadgroup memory", 1, NULL};
     if (fits(stack->start, (uint64_t)(stack->end - stack->start), address, bytes))
-        return (struct access){stack->start, (uint64_t)(stack->end - stack->start), NULL, "private memory",
-                               1};
+        return (struct access){stack->start, (uint64_t)(stack->end - stack->start), NULL, "private memory", 1,
+                               NULL};
     if (fits(check->launch.constants, check->launch.constant_bytes, address, bytes))
-        return (struct access){check->launch.constants, check->launch.constant_bytes, NULL, "a constant", 1};
+        return (struct access){
+            check->launch.constants, check->launch.constant_bytes, NULL, "a constant", 1, NULL};
     return (struct access){0};
 }
 
 static struct access meant(struct check *check, char *address, const char *base, uint64_t extent,
                            uint64_t bytes, uint32_t flags, const struct check_site *site) {
     uint32_t number = CHECK_NUMBER(flags);
-    if (extent) return (struct access){base, extent, NULL, site->name, number ? number : (uint32_t)bytes};
+    if (extent)
+        return (struct access){base, extent, NULL, site->name, number ? number : (uint32_t)bytes, NULL};
     if (CHECK_SPACE(flags) == CHECK_THREADGROUP) return of_slot(check, base, (uint32_t)bytes);
     if (CHECK_SPACE(flags) != CHECK_DEVICE) return of_address(check, address, bytes);
     const struct check_argument *argument = memories_indexed(check, (int32_t)number);
@@ -230,12 +234,19 @@ bool check_touch(struct check *check, const struct check_lines *l, const char *f
 
 /* ---- Barriers. */
 
+/* Of the barrier that a thread stands at. */
+static uint32_t column_of(const struct check *check, const struct check_standing *standing) {
+    const struct check_site *site = check->threads[standing->thread].barrier;
+    return site && site->line == standing->line ? site->column : 0;
+}
+
 void check_barrier_missed(struct check *check, const struct check_standing *waiting,
                           const struct check_standing *other) {
     bool is_new;
     struct check_site *site = arena_alloc(&check->findings->arena, sizeof *site);
     if (!site) return;
-    *site = (struct check_site){.file = waiting->file, .line = waiting->line};
+    *site = (struct check_site){
+        .file = waiting->file, .line = waiting->line, .column = column_of(check, waiting)};
     struct finding *finding = findings_add(check->findings, FINDING_BARRIER, site, NULL, NULL, &is_new);
     if (!is_new) return;
     smelt_finding *told = &finding->told;
@@ -245,6 +256,7 @@ void check_barrier_missed(struct check *check, const struct check_standing *wait
     memcpy(told->other_threadgroup, told->threadgroup, sizeof told->threadgroup);
     told->other_file = other->file ? findings_text(check->findings, "%s", other->file) : "";
     told->other_line = other->file ? (int)other->line : 0;
+    told->other_column = other->file ? (int)column_of(check, other) : 0;
     const char *where = other->file
                             ? findings_text(check->findings, "waits at the one of line %u", other->line)
                             : "reached the end of the kernel";

@@ -24,7 +24,8 @@ smelt_status check_open(const struct check_launch *launch, struct check **out) {
     TRY(memories_open(check));
     if (!advice_open(check)) return fail_out_of_memory(bytes);
     for (int i = 0; i < launch->argument_count; i++) {
-        const struct check_argument *argument = &check->arguments[i];
+        struct check_argument *argument = &check->arguments[i];
+        argument->shape = findings_text(check->findings, "%s", argument->shape);
         if (!argument->undefined || !argument->bytes) continue;
         struct region *region = memories_region(check, argument->start);
         undefined_mark(region->shadow, region->origins, (size_t)(argument->start - region->start),

@@ -19,10 +19,11 @@ struct check_argument {
     char *base;  /* the address that the kernel gets */
     char *start; /* of its elements: lower, if strides are negative */
     uint64_t bytes;
-    uint32_t element; /* bytes of what the parameter points to, at least 1 */
-    int32_t index;    /* [[buffer(index)]] */
-    bool undefined;   /* an output that nobody has filled */
-    const char *name; /* of the parameter, "" if it has none; lives as long as the launch */
+    uint32_t element;  /* bytes of what the parameter points to, at least 1 */
+    int32_t index;     /* [[buffer(index)]] */
+    bool undefined;    /* an output that nobody has filled */
+    const char *name;  /* of the parameter, "" if it has none; lives as long as the launch */
+    const char *shape; /* of the array that is bound, if it has several dimensions; else "". Copied */
 };
 
 struct check;

@@ -112,15 +112,15 @@ const char *findings_text(struct findings *findings, const char *format, ...) {
 }
 
 const char *findings_outside(struct findings *findings, const smelt_finding *told, const char *verb,
-                             uint64_t bytes, uint64_t count) {
+                             uint64_t bytes, uint64_t count, const char *shape) {
     const char *amount = bytes ? findings_text(findings, "%llu bytes from ", (unsigned long long)bytes) : "";
-    return findings_text(findings,
-                         "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s %s%s[%lld]%s, but '%s' has %llu "
-                         "element%s",
-                         told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
-                         told->threadgroup[1], told->threadgroup[2], verb, amount, told->argument,
-                         (long long)told->index, *amount ? " on" : "", told->argument,
-                         (unsigned long long)count, count == 1 ? "" : "s");
+    return findings_text(
+        findings,
+        "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s %s%s[%lld]%s, but '%s' has %llu "
+        "element%s%s%s",
+        told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0], told->threadgroup[1],
+        told->threadgroup[2], verb, amount, told->argument, (long long)told->index, *amount ? " on" : "",
+        told->argument, (unsigned long long)count, count == 1 ? "" : "s", *shape ? " and shape " : "", shape);
 }
 
 const char *findings_misaligned(struct findings *findings, const smelt_finding *told, const char *verb,

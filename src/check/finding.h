@@ -76,9 +76,10 @@ const char *findings_text(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The message for an access that misses its array. told: its threads, argument and index are set. bytes: the
- * size of the access if it is larger than an element; otherwise 0. count: the array's elements. */
+ * size of the access if it is larger than an element; otherwise 0. count: the array's elements. shape: "" if
+ * they are all that is to be said. */
 const char *findings_outside(struct findings *findings, const smelt_finding *told, const char *verb,
-                             uint64_t bytes, uint64_t count);
+                             uint64_t bytes, uint64_t count, const char *shape);
 
 /* … for an access at an address that is not a multiple of `bytes`. */
 const char *findings_misaligned(struct findings *findings, const smelt_finding *told, const char *verb,

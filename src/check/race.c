@@ -91,9 +91,10 @@ void race_begin_group(struct check *check) {
 
 enum { FLAG_DEVICE = 1, FLAG_THREADGROUP = 2 }; /* of mem_flags */
 
-void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup) {
+void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup, const struct check_site *site) {
     struct check *check = check_this;
     struct thread_state *thread = &check->threads[check->thread];
+    thread->barrier = site;
     static const uint32_t flag_of[MEMORY_KINDS] = {FLAG_DEVICE, FLAG_THREADGROUP};
     for (int k = 0; k < MEMORY_KINDS; k++) {
         if (!(flags & flag_of[k])) continue;

@@ -46,6 +46,7 @@ struct thread_state {
     uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
     uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
     uint32_t interval[MEMORY_KINDS];           /* where it is; 0: to be found */
+    const struct check_site *barrier;          /* the last that it reached */
     /* At a simdgroup function (simdgroup.c): its place, and the shadow of what other lanes may take. */
     const struct check_site *site;
     uint64_t shared_shadow;
@@ -65,6 +66,7 @@ struct access {
     const char *first; /* the element that has index 0, if it is not the one at `base` */
     const char *name;  /* NULL: not known */
     uint32_t element;  /* bytes */
+    const char *shape; /* of an argument's array (check_argument); NULL: none */
 };
 
 /* ---- Undefined values (undefined.c). Where one comes from, and what `what` is. */

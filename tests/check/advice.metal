@@ -334,3 +334,15 @@ kernel void other_bits(device const short *a [[buffer(0)]], device float *o [[bu
   if (f > 31) o[i] = 1;
   else o[i] = 2;
 }
+
+template <uint most> uint clipped(uint value) {
+  return value >= most ? most : value;
+}
+
+// One of two instances, and one of two calls, whose comparisons of constants are true.
+// run: -b 0:out:uint32:64 --grid 64 --threadgroup 32 --also advice
+kernel void calls_that_fold_away(device uint *o [[buffer(0)]], uint i [[thread_position_in_grid]],
+                                 uint lane [[thread_index_in_simdgroup]]) {
+  o[i] = clipped<64>(lane) + clipped<16>(20);
+  o[i] += at_most(lane, 40) + at_most(50, 40);
+}

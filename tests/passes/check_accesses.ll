@@ -3,7 +3,7 @@
 ; expect: %base = call ptr @__smelt_buffer_address(i32 0)
 ; expect: %{asked:…} = call ptr @smelt_check_access(ptr %place, ptr %base, i64 0, i64 4, i32 536870913, ptr @smelt_check_site{number:…})
 ; expect: %value = load float, ptr %{asked:…}
-; expect: call void @smelt_check_barrier(i32 2, i32 0)
+; expect: call void @smelt_check_barrier(i32 2, i32 0, ptr @smelt_check_site{…})
 ; expect: call void @__smelt_threadgroup_barrier
 target triple = "x86_64-unknown-linux-gnu"
 declare ptr @__smelt_buffer_address(i32)

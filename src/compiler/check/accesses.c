@@ -221,8 +221,9 @@ static LLVMValueRef wide(struct unit *unit, LLVMValueRef length) {
 
 static void announce_barrier(struct unit *unit, LLVMValueRef call, bool of_simdgroup) {
     LLVMPositionBuilderBefore(unit->builder, call);
-    LLVMValueRef arguments[2] = {LLVMGetOperand(call, 0), constant_i32(unit, of_simdgroup)};
-    check_call(unit, "smelt_check_barrier", LLVMVoidTypeInContext(unit->context), arguments, 2, false);
+    LLVMValueRef arguments[3] = {LLVMGetOperand(call, 0), constant_i32(unit, of_simdgroup),
+                                 check_site(unit, call, NULL)};
+    check_call(unit, "smelt_check_barrier", LLVMVoidTypeInContext(unit->context), arguments, 3, false);
 }
 
 /* The builder stands before the call. */

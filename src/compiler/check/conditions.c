@@ -174,15 +174,34 @@ static LLVMValueRef comparison_of(LLVMValueRef instruction) {
     return whole ? condition : NULL;
 }
 
+/* Where the comparisons of the user's code stand, in all functions that are inlined. */
+struct places {
+    LLVMMetadataRef *at;
+    size_t count;
+};
+
+static smelt_status find_places(struct unit *copy, struct arena *arena, struct places *places) {
+    size_t count = 0;
+    FOR_EACH_BLOCK(block, copy->entry)
+    FOR_EACH_INSTRUCTION(i, block) count += LLVMIsAICmpInst(i) != NULL;
+    places->at = arena_alloc(arena, (count ? count : 1) * sizeof *places->at);
+    if (!places->at) return unit_fail(copy, SMELT_ERROR_OUT_OF_MEMORY, "no memory for conditions");
+    FOR_EACH_BLOCK(block, copy->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        LLVMMetadataRef at = LLVMIsAICmpInst(i) ? LLVMInstructionGetDebugLoc(i) : NULL;
+        if (at) places->at[places->count++] = at;
+    }
+    return SMELT_OK;
+}
+
 /* Whether the comparison's line of code is there several times, in a function that is inlined in several
  * places or in instances of a template: it may be true in another of them. */
-static bool is_repeated(LLVMValueRef entry, LLVMValueRef comparison) {
+static bool is_repeated(const struct places *places, LLVMValueRef comparison) {
     LLVMMetadataRef place = LLVMInstructionGetDebugLoc(comparison), scope = LLVMDILocationGetScope(place),
                     caller = LLVMDILocationGetInlinedAt(place), file = LLVMDIScopeGetFile(scope);
-    FOR_EACH_BLOCK(block, entry)
-    FOR_EACH_INSTRUCTION(other, block) {
-        LLVMMetadataRef at = LLVMInstructionGetDebugLoc(other);
-        if (!at || LLVMDILocationGetLine(at) != LLVMDILocationGetLine(place) ||
+    for (size_t i = 0; i < places->count; i++) {
+        LLVMMetadataRef at = places->at[i];
+        if (LLVMDILocationGetLine(at) != LLVMDILocationGetLine(place) ||
             LLVMDILocationGetColumn(at) != LLVMDILocationGetColumn(place))
             continue;
         LLVMMetadataRef within = LLVMDILocationGetScope(at);
@@ -203,7 +222,7 @@ static void tell(struct unit *unit, LLVMValueRef comparison, const char *why) {
 }
 
 /* Comparisons are judged by the conditions of their own block: later branches may use the same ones. */
-static void judge(struct unit *unit, struct bounds *b, int block) {
+static void judge(struct unit *unit, struct bounds *b, const struct places *places, int block) {
     FOR_EACH_INSTRUCTION(instruction, b->flow.blocks[block].block) {
         char why[MOST_REASON];
         LLVMValueRef comparison = comparison_of(instruction);
@@ -211,7 +230,7 @@ static void judge(struct unit *unit, struct bounds *b, int block) {
         int own = flow_index(&b->flow, LLVMGetInstructionParent(comparison));
         struct condition c = {b, own, LLVMGetICmpPredicate(comparison), LLVMGetOperand(comparison, 0),
                               LLVMGetOperand(comparison, 1)};
-        if (is_never(&c, why) && !is_repeated(b->unit->entry, comparison)) tell(unit, comparison, why);
+        if (is_never(&c, why) && !is_repeated(places, comparison)) tell(unit, comparison, why);
     }
 }
 
@@ -270,15 +289,21 @@ static void unpack(LLVMValueRef entry) {
 
 static smelt_status judge_copy(struct unit *unit, struct unit *copy) {
     struct bounds b = {.unit = copy};
+    struct places places = {0};
     TRY(pass_declare(copy));
-    TRY(run_passes(copy, "always-inline,globaldce,function(sroa<modify-cfg>,early-cse)"));
-    unpack(copy->entry);
-    FOR_EACH_BLOCK(block, copy->entry)
-    FOR_EACH_INSTRUCTION(call, block) specialise_limit(copy, call);
-    smelt_status status = flow_find(copy, copy->entry, &b.arena, &b.flow);
+    TRY(run_passes(copy, "always-inline,globaldce"));
+    /* Now: what is compared with constants in one of several calls may vanish. */
+    smelt_status status = find_places(copy, &b.arena, &places);
+    if (status == SMELT_OK) status = run_passes(copy, "function(sroa<modify-cfg>,early-cse)");
+    if (status == SMELT_OK) {
+        unpack(copy->entry);
+        FOR_EACH_BLOCK(block, copy->entry)
+        FOR_EACH_INSTRUCTION(call, block) specialise_limit(copy, call);
+        status = flow_find(copy, copy->entry, &b.arena, &b.flow);
+    }
     if (status == SMELT_OK) status = bounds_facts_begin(&b);
     if (status == SMELT_OK) status = bounds_loops_begin(&b);
-    for (int i = 0; i < b.flow.block_count && status == SMELT_OK; i++) judge(unit, &b, i);
+    for (int i = 0; i < b.flow.block_count && status == SMELT_OK; i++) judge(unit, &b, &places, i);
     arena_free(&b.arena);
     return status;
 }

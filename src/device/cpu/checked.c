@@ -1,4 +1,5 @@
 #include "device/cpu/checked.h"
+#include "array/array.h"
 #include "check/check.h"
 #include "check/finding.h"
 #include "device/cpu/schedule.h"
@@ -9,8 +10,10 @@ static const char *name_of(const struct launch *launch, int parameter) {
 }
 
 static struct check_argument argument_of(const struct launch *launch, const struct binding *binding,
-                                         int parameter) {
+                                         int parameter, struct shape_text *shape) {
     const struct launch_buffer *buffer = &launch->buffers[binding->index];
+    const smelt_array *array = buffer->array;
+    *shape = array && array->shape.ndim != 1 ? shape_print(&array->shape) : (struct shape_text){""};
     char *address = launch_address(buffer);
     return (struct check_argument){
         .base = address,
@@ -20,6 +23,7 @@ static struct check_argument argument_of(const struct launch *launch, const stru
         .index = binding->index,
         .undefined = buffer->undefined,
         .name = name_of(launch, parameter),
+        .shape = shape->text,
     };
 }
 
@@ -35,10 +39,13 @@ smelt_status checked_begin(struct cpu_launch *launch) {
     const struct image *image = &code->head.image;
     findings_publish(NULL);
     struct check_argument arguments[LAUNCH_MAX_BUFFERS];
+    struct shape_text shapes[LAUNCH_MAX_BUFFERS];
     int count = 0;
     for (int i = 0; i < image->binding_count; i++)
-        if (image->bindings[i].kind == BINDING_BUFFER)
-            arguments[count++] = argument_of(request, &image->bindings[i], i);
+        if (image->bindings[i].kind == BINDING_BUFFER) {
+            arguments[count] = argument_of(request, &image->bindings[i], i, &shapes[count]);
+            count++;
+        }
     struct check_launch checked = {.kernel = launch->name,
                                    .arguments = arguments,
                                    .argument_count = count,
@@ -84,8 +91,9 @@ void checked_barrier(const struct worker *worker, const struct standing *waiting
                      const struct standing *other) {
     struct check *check = worker->launch->check;
     if (!check) return;
-    check_barrier_missed(check, &(struct check_standing){waiting->thread, waiting->line, waiting->file},
-                         &(struct check_standing){other->thread, other->line, other->file});
+    check_barrier_missed(
+        check, &(struct check_standing){waiting->thread, BARRIER_LINE(waiting->line), waiting->file},
+        &(struct check_standing){other->thread, BARRIER_LINE(other->line), other->file});
 }
 
 smelt_status checked_end(struct cpu_launch *launch, smelt_status status) {

@@ -42,8 +42,9 @@ static smelt_status read_site(struct flight *flight, const struct cuda_stop *sto
 
 struct missed {
     const char *name;
-    int64_t element; /* bytes */
-    uint64_t base;   /* the address of element 0; 0: not known */
+    int64_t element;          /* bytes */
+    uint64_t base;            /* the address of element 0; 0: not known */
+    const smelt_array *array; /* NULL: none */
 };
 
 /* Whether an argument is the array: by its number, or by where its memory lies. */
@@ -73,7 +74,7 @@ static struct missed missed_by(struct flight *flight, const struct cuda_stop *st
                                const struct access_site *site, char text[LONGEST_TEXT + 1]) {
     const struct launch *request = flight->request;
     const struct image *image = &flight->code->head.image;
-    struct missed missed = {"memory", 1, stop->start};
+    struct missed missed = {"memory", 1, stop->start, NULL};
     for (uint32_t i = 0; i < flight->code->slot_count; i++) {
         if (!is_argument(flight, stop, site, i)) continue;
         int parameter = parameter_of(image, &flight->code->slots[i]);
@@ -82,7 +83,9 @@ static struct missed missed_by(struct flight *flight, const struct cuda_stop *st
         if (*name) missed.name = name;
         if (parameter >= 0 && image->bindings[parameter].size > 0)
             missed.element = image->bindings[parameter].size;
-        if (!flight->code->slots[i].threadgroup) missed.base = flight->parameters.head.slots[i];
+        if (flight->code->slots[i].threadgroup) return missed;
+        missed.base = flight->parameters.head.slots[i];
+        missed.array = request->buffers[flight->code->slots[i].index].array;
         return missed;
     }
     if (site->element) missed.element = site->element;
@@ -122,13 +125,15 @@ static smelt_status describe(struct flight *flight, const struct cuda_stop *stop
     told->has_index = missed.base != 0 || site.object == ACCESS_PRIVATE; /* its addresses are offsets */
     /* Rounded down: an access in front of the array has a negative index. */
     if (told->has_index) told->index = offset / missed.element - (offset % missed.element < 0);
+    bool shaped = missed.array && missed.array->shape.ndim != 1;
     if (misaligned) {
         told->message = findings_misaligned(findings, told, site.writes ? "writes" : "reads", stop->extent);
         return SMELT_OK;
     }
     told->message = findings_outside(findings, told, site.writes ? "writes" : "reads",
                                      site.bytes > (uint64_t)missed.element ? site.bytes : 0,
-                                     stop->extent / (uint64_t)missed.element);
+                                     stop->extent / (uint64_t)missed.element,
+                                     shaped ? shape_print(&missed.array->shape).text : "");
     return SMELT_OK;
 }
 
