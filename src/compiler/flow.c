@@ -193,6 +193,15 @@ smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *a
     return SMELT_OK;
 }
 
+smelt_status flow_count_loops(struct unit *unit, int *loops) {
+    struct arena arena = {0};
+    struct flow flow;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    *loops = flow.loop_count + flow.irreducible;
+    arena_free(&arena);
+    return status;
+}
+
 void flow_spread(const struct flow *flow, bool *holds) {
     for (bool changed = true; changed;) {
         changed = false;

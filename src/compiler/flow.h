@@ -41,6 +41,9 @@ struct flow {
 /* Unreachable blocks are left out. Everything lives in `arena`. */
 smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *arena, struct flow *flow);
 
+/* The loops of the entry; irreducible ones count as one. */
+smelt_status flow_count_loops(struct unit *unit, int *loops);
+
 /* The index of a block, or -1. */
 int flow_index(const struct flow *flow, LLVMBasicBlockRef block);
 

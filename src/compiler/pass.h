@@ -28,6 +28,7 @@ struct unit {
     bool smaller;                       /* a budget is exceeded: it must be compiled in the next form */
     bool unrolls;                       /* the source asks for loops to be unrolled (rolled.c) */
     bool simplified;                    /* most of its code was optimised before it was inlined */
+    bool long_thread;                   /* fewer passes optimise it (budget_find_long) */
     enum code_form form;
     const char *because;        /* of the plain form: which budget the best form exceeded */
     smelt_status diagnosed;     /* an error LLVM reported by itself; the message is in the result */

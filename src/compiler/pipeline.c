@@ -1,6 +1,7 @@
 #include "compiler/pipeline.h"
 #include "base/text.h"
 #include "compiler/budget.h"
+#include "compiler/flow.h"
 
 #include <string.h>
 
@@ -33,10 +34,19 @@ static void set_joining(struct unit *unit, bool allowed) {
     "gvn,sccp,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg,infer-address-spaces,"        \
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"
 
+/* … without loops: the passes that cleaned the thread have left less to find. */
+#define OPTIMISE_STRAIGHT \
+    "function(gvn,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg,infer-address-spaces)"
+
+static smelt_status optimise_long(struct unit *unit) {
+    int loops;
+    TRY(flow_count_loops(unit, &loops));
+    return run_passes(unit, loops ? OPTIMISE_LONG : OPTIMISE_STRAIGHT);
+}
+
 static smelt_status optimise_thread(struct unit *unit) {
-    bool is_long;
-    TRY(budget_find_long(unit, &is_long));
-    if (is_long) return run_passes(unit, OPTIMISE_LONG);
+    TRY(budget_find_long(unit, &unit->long_thread));
+    if (unit->long_thread) return optimise_long(unit);
     set_joining(unit, false);
     if (unit->target->unroll_first) TRY(run_passes(unit, UNROLL_FIRST));
     TRY(run_passes(unit,

@@ -198,6 +198,24 @@ def test_a_long_thread_is_optimised_by_fewer_passes(scratch):
     expect(times[1] < 0.9 * times[0], f"processor milliseconds per step of a shorter and a longer thread: {times}")
 
 
+def test_a_long_thread_without_loops_is_right(scratch):
+    """More than 20,000 instructions; some results are stored, loaded again, and overwritten."""
+    if not FULL:  # takes seconds
+        return
+    steps = 5000
+    step = "  x = x * 31u + (x >> {0}) + {1}u;\n  if ({1}u % 8u == 3u) {{ out[i] = float(x & 0xffu); x ^= uint(out[i]); }}\n"
+    source = (signature("straight") + "  uint x = i + uint(in[i] * 0.0f);\n" +
+              "".join(step.format(k % 13 + 1, k) for k in range(steps)) + "  out[i] = float(x & 0xffffu);\n}\n")
+    found, log = run(scratch, source, "straight", "rand:float32:200", THREADS)
+    expect("fewer passes optimise it: instructions of a thread, not optimised: " in log, log)
+    for i in (0, 1, 77, THREADS - 1):
+        x = i
+        for k in range(steps):
+            x = (x * 31 + (x >> (k % 13 + 1)) + k) % 2**32
+            x ^= x & 0xff if k % 8 == 3 else 0
+        expect_equal(found[i], x & 0xffff, f"the result of thread {i}")
+
+
 def test_long_rows_of_loops_are_cut(scratch):
     """LLVM looked at all branches of the row for each loop: one number of rounds lets all of them run."""
     for count, cut in ((20, False), (64, True)):

@@ -79,6 +79,10 @@ smelt_status pass_ptx_together(struct unit *unit);
  * fences; loops poll the stop flag if the shape requires it. */
 smelt_status pass_ptx_lower(struct unit *unit);
 
+/* clean.c — LLVM's passes that clean the code once it is retargeted, and once it is lowered. */
+smelt_status ptx_clean_retargeted(struct unit *unit);
+smelt_status ptx_clean_lowered(struct unit *unit);
+
 /* unroll.c — unrolls loops over private arrays, so that the arrays are in registers. */
 smelt_status pass_ptx_unroll(struct unit *unit);
 /* unroll_rounds.c — short loops run a few rounds at once, in kernels with few loops. */
