@@ -360,6 +360,29 @@ static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int c
     return range_is_outside(s, address, chunk_scalar(s, address, chunk), span, low, bytes, start, extent);
 }
 
+/* The same of addresses in a few rows, and all lanes on; NULL: there are too many. */
+static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int chunk, uint64_t low,
+                                     uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
+    struct row_view view;
+    LLVMValueRef any = NULL;
+    if (s->chunk_lanes == 1 || mask_chunk(s, chunk) || shape_of(s, start) != SHAPE_UNIFORM ||
+        shape_of(s, extent) != SHAPE_UNIFORM || 4 * rows_find(s, address, chunk, &view) > s->chunk_lanes)
+        return NULL;
+    for (int row = 0; row < s->chunk_lanes; row++) {
+        if (view.leader[row] != row) continue;
+        struct span span = {0, 0};
+        for (int i = row; i < s->chunk_lanes; i++) {
+            if (view.leader[i] != row) continue;
+            if (view.offset[i] < span.least) span.least = view.offset[i];
+            if (view.offset[i] > span.most) span.most = view.offset[i];
+        }
+        LLVMValueRef first = rows_lane(s, address, chunk, row);
+        LLVMValueRef one = range_is_outside(s, address, first, span, low, bytes, start, extent);
+        any = any ? LLVMBuildOr(s->unit->builder, any, one, "") : one;
+    }
+    return any;
+}
+
 static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT),
@@ -368,14 +391,16 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     if (piece) (void)chunk_scalar(s, address, chunk);
     if (piece) read_root(s, address);
     LLVMValueRef addresses = piece ? NULL : chunk_of(s, address, chunk);
+    if (!piece) read_root(s, address);
     uint64_t low = constant_of(call, INSIDE_LOW), bytes = constant_of(call, INSIDE_BYTES);
     bool always = LLVMIsConstant(when);
     if (!always) begin_rare(s, scalar_of(s, when));
     LLVMBasicBlockRef failed = simd_block(s, "outside"), inside = simd_block(s, "inside");
-    if (piece) {
+    LLVMValueRef misses = piece ? piece_is_outside(s, address, chunk, low, bytes, start, extent)
+                                : rows_are_outside(s, address, chunk, low, bytes, start, extent);
+    if (misses) {
         LLVMBasicBlockRef beyond = simd_block(s, "beyond");
-        inside_branch(s->unit, piece_is_outside(s, address, chunk, low, bytes, start, extent), beyond,
-                      inside);
+        inside_branch(s->unit, misses, beyond, inside);
         LLVMPositionBuilderAtEnd(b, beyond);
         addresses = chunk_of(s, address, chunk);
     }

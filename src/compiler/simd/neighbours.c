@@ -197,7 +197,10 @@ static void add_group(struct simd *s, struct access **members, int count) {
     for (int n = 0; n < count; n++)
         if (group->accesses[n] == group->place)
             group->bytes = members[0]->place.bytes - members[n]->place.bytes;
-    if (!can_move(s, group, first, last) || !pays(s, group)) return;
+    if (!can_move(s, group, first, last)) return;
+    bool copies = is_load(first) ? neighbours_may_begin_copy(s, group) : neighbours_end_copy(s, group);
+    group->copy_only = !pays(s, group);
+    if (group->copy_only && !copies) return;
     for (int n = 0; n < count; n++) value_of(s, group->accesses[n])->neighbours = group;
 }
 
@@ -496,8 +499,19 @@ static void emit_masked_stores(struct simd *s, const struct neighbours *group, i
     LLVMPositionBuilderAtEnd(b, split.after);
 }
 
+static bool is_copy(struct simd *s, const struct neighbours *group, bool masked) {
+    return group->copies && !masked && s->chunk_lanes > 1;
+}
+
 static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
     bool load = is_load(group->place);
+    if (is_copy(s, group, mask_chunk(s, chunk) != NULL)) {
+        if (chunk == 0)
+            simd_remark(s, group->place, "%s: a copy, with vectors for lanes side by side",
+                        load ? "load" : "store");
+        neighbours_emit_copy(s, group, chunk);
+        return;
+    }
     if (chunk == 0)
         simd_remark(s, group->place, "%s: a vector for each lane, transposed", load ? "load" : "store");
     const struct neighbours *from = load ? NULL : copied_by(s, group);
@@ -547,6 +561,8 @@ static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
 
 /* Whether the group's accesses are done together in this block. */
 static bool group_suits(struct simd *s, const struct neighbours *group, bool masked) {
+    if (is_copy(s, group, masked)) return true;
+    if (group->copy_only) return false;
     if (!masked) return !group->masked;
     return s->chunk_lanes > 1 && (has_own_addresses(s, address_of(group->place)) || !access_is_short(s));
 }

@@ -12,6 +12,9 @@ struct neighbours {
     LLVMValueRef place;                     /* the first load, the last store: where all are written */
     int64_t bytes;                          /* from its address to the first element */
     bool masked;                            /* done together only under a mask */
+    bool copy_only;                         /* … or only as a copy */
+    struct neighbours *copies;              /* of loads, the stores that are their only use; of stores, the
+                                               loads: lane_copies.c; or NULL */
     LLVMValueRef *loaded;                   /* each lane's vector, … */
     LLVMValueRef *columns;                  /* each load's vector, of threads side by side, … */
     int serial;                             /* the emission in which both are valid; -1: none */
@@ -21,6 +24,14 @@ struct neighbours {
 void neighbours_find(struct simd *s);
 /* Returns false for other accesses. */
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
+
+/* lane_copies.c — a copy: loads whose only uses are stores to neighbouring elements in the same order.
+ * Whether the loads, whose stores have not been grouped yet, may be a part of one; whether the stores
+ * complete one, which is noted in both groups. */
+bool neighbours_may_begin_copy(struct simd *s, const struct neighbours *loads);
+bool neighbours_end_copy(struct simd *s, struct neighbours *stores);
+/* Loads, or stores, a chunk of a copy, of which all lanes are on. */
+void neighbours_emit_copy(struct simd *s, struct neighbours *group, int chunk);
 
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,
  * become vectors of `count` elements for each part: one after another in `out`, several in a vector where

@@ -12,17 +12,12 @@
 #define MAX_STEPS 100 /* values examined per load: shared parts of expressions are walked repeatedly */
 #define MAX_ASSUMED 8
 
-struct view {
-    int leader[GANG_MAX_LANES]; /* by lane of the chunk; a leader's is itself */
-    int64_t offset[GANG_MAX_LANES];
-};
-
 /* Phis whose view is being computed: what is assumed of them within their loops. */
 struct finder {
     struct simd *s;
     int chunk;
     LLVMValueRef assumed[MAX_ASSUMED];
-    struct view views[MAX_ASSUMED];
+    struct row_view views[MAX_ASSUMED];
     int assumed_count;
     int steps;
 };
@@ -37,7 +32,7 @@ static int64_t wrap(uint64_t value, unsigned width) {
     return (int64_t)(value << unused) >> unused;
 }
 
-static void each_alone(const struct finder *f, struct view *view) {
+static void each_alone(const struct finder *f, struct row_view *view) {
     for (int i = 0; i < f->s->chunk_lanes; i++) {
         view->leader[i] = i;
         view->offset[i] = 0;
@@ -45,7 +40,7 @@ static void each_alone(const struct finder *f, struct view *view) {
 }
 
 /* One row, with the offsets of a shape. */
-static void from_shape(const struct finder *f, int shape, struct view *view) {
+static void from_shape(const struct finder *f, int shape, struct row_view *view) {
     int lanes = f->s->chunk_lanes;
     const int64_t *offsets = shape_offsets(f->s, shape) + f->chunk * lanes;
     for (int i = 0; i < lanes; i++) {
@@ -55,9 +50,9 @@ static void from_shape(const struct finder *f, int shape, struct view *view) {
 }
 
 /* Lanes stay together if they are together in both; a p + b q is relative to the first of them. */
-static void combine(const struct finder *f, const struct view *a, uint64_t p, const struct view *b,
-                    uint64_t q, unsigned width, struct view *out) {
-    struct view result = {.leader = {0}};
+static void combine(const struct finder *f, const struct row_view *a, uint64_t p, const struct row_view *b,
+                    uint64_t q, unsigned width, struct row_view *out) {
+    struct row_view result = {.leader = {0}};
     for (int i = 0; i < f->s->chunk_lanes; i++) {
         int first = 0;
         while (a->leader[first] != a->leader[i] || b->leader[first] != b->leader[i]) first++;
@@ -70,8 +65,9 @@ static void combine(const struct finder *f, const struct view *a, uint64_t p, co
 }
 
 /* Lanes stay together if both have them together at the same offset. */
-static void intersect(const struct finder *f, const struct view *a, const struct view *b, struct view *out) {
-    struct view result = {.leader = {0}};
+static void intersect(const struct finder *f, const struct row_view *a, const struct row_view *b,
+                      struct row_view *out) {
+    struct row_view result = {.leader = {0}};
     for (int i = 0; i < f->s->chunk_lanes; i++) {
         int first = 0;
         while (a->leader[first] != a->leader[i] || b->leader[first] != b->leader[i] ||
@@ -84,19 +80,20 @@ static void intersect(const struct finder *f, const struct view *a, const struct
 }
 
 /* Lanes stay together if they have the same value. */
-static void keep_equal(const struct finder *f, const struct view *a, struct view *out) {
-    struct view none = {.leader = {0}};
+static void keep_equal(const struct finder *f, const struct row_view *a, struct row_view *out) {
+    struct row_view none = {.leader = {0}};
     intersect(f, a, &none, out);
 }
 
-static bool is_same(const struct finder *f, const struct view *a, const struct view *b) {
+static bool is_same(const struct finder *f, const struct row_view *a, const struct row_view *b) {
     size_t lanes = (size_t)f->s->chunk_lanes;
     return memcmp(a->leader, b->leader, lanes * sizeof *a->leader) == 0 &&
            memcmp(a->offset, b->offset, lanes * sizeof *a->offset) == 0;
 }
 
 /* A 32-bit index may wrap between two lanes, unless the launch is small: see widen_index in transfer.c. */
-static void keep_near(const struct finder *f, LLVMValueRef index, const struct view *a, struct view *out) {
+static void keep_near(const struct finder *f, LLVMValueRef index, const struct row_view *a,
+                      struct row_view *out) {
     bool near = f->s->code->small && width_of(index) == 32;
     for (int i = 0; i < f->s->chunk_lanes; i++)
         near &= a->offset[i] >= -SMALL_REACH && a->offset[i] <= SMALL_REACH;
@@ -112,9 +109,9 @@ static bool constant_of(LLVMValueRef value, int64_t *out) {
     return true;
 }
 
-static void find_view(struct finder *f, LLVMValueRef value, int depth, struct view *out);
+static void find_view(struct finder *f, LLVMValueRef value, int depth, struct row_view *out);
 
-static void view_of_address(struct finder *f, LLVMValueRef gep, int depth, struct view *out) {
+static void view_of_address(struct finder *f, LLVMValueRef gep, int depth, struct row_view *out) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     find_view(f, LLVMGetOperand(gep, 0), depth, out);
     for (int o = 1; o < LLVMGetNumOperands(gep); o++) {
@@ -124,7 +121,7 @@ static void view_of_address(struct finder *f, LLVMValueRef gep, int depth, struc
             continue;
         }
         if (o > 1) type = LLVMGetElementType(type);
-        struct view view;
+        struct row_view view;
         find_view(f, index, depth, &view);
         if (width_of(index) < 64) keep_near(f, index, &view, &view);
         combine(f, out, 1, &view, LLVMABISizeOfType(f->s->unit->layout, type), 64, out);
@@ -133,7 +130,7 @@ static void view_of_address(struct finder *f, LLVMValueRef gep, int depth, struc
 
 /* The view of the value from outside the loop is assumed within it; if the value from the loop contradicts
  * it, each lane is alone. */
-static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct view *out) {
+static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct row_view *out) {
     for (int n = 0; n < f->assumed_count; n++) {
         if (f->assumed[n] != phi) continue;
         *out = f->views[n];
@@ -154,7 +151,7 @@ static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct vi
         for (unsigned n = 0; n < count; n++) {
             bool around = simd_place(f->s, LLVMGetIncomingBlock(phi, n)) >= place;
             if (around != (round == 1)) continue;
-            struct view view;
+            struct row_view view;
             find_view(f, LLVMGetIncomingValue(phi, n), depth, &view);
             if (round == 0 && found) intersect(f, out, &view, out);
             if (round == 0 && !found) *out = view;
@@ -192,17 +189,17 @@ static bool is_plain(LLVMValueRef i) {
     }
 }
 
-static void view_of_plain(struct finder *f, LLVMValueRef i, int depth, struct view *out) {
+static void view_of_plain(struct finder *f, LLVMValueRef i, int depth, struct row_view *out) {
     memset(out, 0, sizeof *out);
     for (int o = 0; o < LLVMGetNumOperands(i); o++) {
-        struct view view;
+        struct row_view view;
         find_view(f, LLVMGetOperand(i, (unsigned)o), depth, &view);
         intersect(f, out, &view, out);
     }
 }
 
-static void view_of_instruction(struct finder *f, LLVMValueRef i, int depth, struct view *out) {
-    struct view a, b;
+static void view_of_instruction(struct finder *f, LLVMValueRef i, int depth, struct row_view *out) {
+    struct row_view a, b;
     int64_t constant = 0;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     switch (opcode) {
@@ -251,7 +248,7 @@ static void view_of_instruction(struct finder *f, LLVMValueRef i, int depth, str
     }
 }
 
-static void find_view(struct finder *f, LLVMValueRef value, int depth, struct view *out) {
+static void find_view(struct finder *f, LLVMValueRef value, int depth, struct row_view *out) {
     int view = piece_view(f->s, value);
     if (view >= 0)
         from_shape(f, view, out);
@@ -317,6 +314,18 @@ static LLVMValueRef lane_value(struct simd *s, LLVMValueRef value, int chunk, in
     return LLVMBuildExtractElement(b, chunk_of(s, value, chunk), simd_i32(s, lane), "");
 }
 
+int rows_find(struct simd *s, LLVMValueRef value, int chunk, struct row_view *out) {
+    struct finder finder = {.s = s, .chunk = chunk};
+    int leaders = 0;
+    find_view(&finder, value, VIEW_DEPTH, out);
+    for (int i = 0; i < s->chunk_lanes; i++) leaders += out->leader[i] == i;
+    return leaders;
+}
+
+LLVMValueRef rows_lane(struct simd *s, LLVMValueRef value, int chunk, int lane) {
+    return lane_value(s, value, chunk, lane, VIEW_DEPTH);
+}
+
 /* ---- Windows: neighbouring elements of a row, loaded by one vector. */
 
 struct window {
@@ -332,7 +341,7 @@ static int round_up(int elements) {
 }
 
 /* From the lowest element that is in no window yet. Elements are multiples of their size apart. */
-static bool take_window(struct simd *s, const struct view *view, int64_t size, bool *taken,
+static bool take_window(struct simd *s, const struct row_view *view, int64_t size, bool *taken,
                         struct window *w) {
     int first = 0, span = 0;
     while (taken[first]) first++;
@@ -424,13 +433,12 @@ static LLVMValueRef place_windows(struct simd *s, const struct window *a, LLVMVa
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) {
     LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result = NULL;
     LLVMTypeRef element = LLVMTypeOf(load);
-    struct finder finder = {.s = s, .chunk = chunk};
-    struct view view;
+    struct row_view view;
     struct window windows[GANG_MAX_LANES / 4];
     bool taken[GANG_MAX_LANES] = {false};
     int count = 0, lanes = s->chunk_lanes;
     if (lanes < 16 || !access_has_masked(s, element)) return false;
-    find_view(&finder, address, VIEW_DEPTH, &view);
+    (void)rows_find(s, address, chunk, &view);
     for (;;) {
         bool all = true;
         for (int i = 0; i < lanes; i++) all &= taken[i];
@@ -446,7 +454,7 @@ bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) 
         LLVMValueRef vectors[2] = {NULL, NULL};
         for (int k = 0; k < 2 && n + k < count; k++) {
             const struct window *w = &windows[n + k];
-            LLVMValueRef base = lane_value(s, address, chunk, w->leader, VIEW_DEPTH);
+            LLVMValueRef base = rows_lane(s, address, chunk, w->leader);
             vectors[k] = load_window(s, load, base, w, mask);
         }
         bool two = vectors[1] != NULL;

@@ -338,7 +338,16 @@ void emit_leaves(struct simd *s, LLVMValueRef call);
 /* The answer that tests of this loop wait for, if it comes before the loop and all of them run in each round;
  * else NULL. */
 LLVMValueRef emit_inside_answer(struct simd *s, int loop);
-/* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
+/* rows.c — the lanes of a chunk by rows: each has the value of an earlier lane, its leader, plus a constant.
+ * A leader's leader is itself. rows_find returns the number of leaders; rows_lane is the value of one lane.
+ */
+struct row_view {
+    int leader[GANG_MAX_LANES]; /* by lane of the chunk */
+    int64_t offset[GANG_MAX_LANES];
+};
+int rows_find(struct simd *s, LLVMValueRef value, int chunk, struct row_view *out);
+LLVMValueRef rows_lane(struct simd *s, LLVMValueRef value, int chunk, int lane);
+/* A chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 /* table.c — a load from an array of the kernel's own with a small index. False: another load. */
 bool access_look_up(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *result);

@@ -74,7 +74,7 @@ static LLVMValueRef load_of(LLVMValueRef factor) {
 /* factors: of the last product of a round. Returns struct sum's links, or 0: not a sum of products. */
 static unsigned links_of(LLVMValueRef phi, LLVMBasicBlockRef block, LLVMValueRef result,
                          LLVMValueRef factors[2]) {
-    LLVMValueRef others[2], value = result;
+    LLVMValueRef others[2] = {NULL}, value = result;
     unsigned links = 1;
     if (!is_float(phi) || !has_one_use(phi) || is_used_in(result, block, phi)) return 0;
     while (value && value != phi) {
