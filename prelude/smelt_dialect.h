@@ -114,6 +114,17 @@ __smelt_together void __smelt_ptx_barrier_end(uint barrier);
 __smelt_together void __smelt_ptx_barrier_arrive(uint barrier, uint active);
 __smelt_together void __smelt_ptx_barrier_expect(uint barrier, uint bytes, uint active);
 __smelt_together void __smelt_ptx_barrier_wait(uint barrier, uint parity);
+// Clusters: neighbours in the grid's first dimension, which run at the same time and reach each other's threadgroup memory. The
+// grid has a multiple of `groups` (a constant, 1 to 8) threadgroups, ordered as the hardware orders them.
+__smelt_together void __smelt_ptx_clusters(uint groups);
+__smelt_together uint __smelt_ptx_cluster_rank(void);
+__smelt_together uint __smelt_ptx_cluster_address(uint address, uint rank); // of the same place in a threadgroup's memory
+__smelt_together void __smelt_ptx_barrier_arrive_at(uint barrier, uint active); // at a cluster address
+__smelt_together void __smelt_ptx_cluster_sync(void); // of all threads that have not ended; orders only what fence_barriers orders
+// From here on, the stream's next launch may start where this one has left room. Kernels that wait for the previous launch may be
+// started before its end; before the wait, they use no memory that others write.
+__smelt_together void __smelt_ptx_launch_next(void);
+__smelt_together void __smelt_ptx_wait_previous(void);
 __smelt_together void __smelt_ptx_store_shared(uint address, uint a, uint b, uint c, uint d); // 16 bytes
 // Begin copies of 4, 8 and 16 bytes from the device's memory, at multiples of as many; what lies past `bytes` is 0. All that a
 // thread has begun are complete after the wait.
@@ -138,6 +149,8 @@ __smelt_together void __smelt_ptx_tensor_map_of(ulong map, uint scratch, ulong d
 __smelt_together void __smelt_ptx_map_acquire(ulong map); // before the thread's first copy by a map that others wrote
 __smelt_together void __smelt_ptx_tensor_copy(uint to, ulong map, uint x, uint y, uint barrier, uint active);
 __smelt_together void __smelt_ptx_tensor_copy_of(uint to, ulong map, uint x, uint y, uint z, uint barrier, uint active);
+// The same for the threadgroups of the cluster whose bits are set in `ranks`, each to the place and barrier that it has there.
+__smelt_together void __smelt_ptx_tensor_copy_to_all(uint to, ulong map, uint x, uint y, uint z, uint barrier, uint ranks, uint active);
 __smelt_together void __smelt_ptx_copy(uint to, ulong from, uint bytes, uint barrier, uint active); // multiples of 16
 // By one whole simdgroup: stores four matrices of 8 × 8 pairs of bytes, as products leave them. Lane l has the address of
 // row l % 8 of matrix l / 8.

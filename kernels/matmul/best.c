@@ -64,15 +64,20 @@ static void float_parts(const struct matmul_form *form, int sides[2]) {
     sides[1] = (int)(elements / sides[0]);
 }
 
-/* The parameters of BEST_FORM are those of the templates in best.metal and best_tiles.metal. */
-static smelt_status find_kernel(const struct matmul_desc *desc, const struct matmul_form *form, bool stays,
-                                smelt_function **function) {
+/* The parameters of BEST_FORM are those of the templates in best.metal and best_tiles.metal. cluster: of
+ * best_warpgroups.metal; 0: another file's kernel. */
+static smelt_status find_kernel(const struct matmul_desc *desc, const struct matmul_form *form,
+                                int64_t cluster, smelt_function **function) {
     const char *type = matmul_type(smelt_array_dtype(desc->a)), *flags[] = {"false", "true"};
     const char *output = form->parts > 1 ? "float" : type;
-    char name[64], parameters[128], defines[256];
+    char name[64], kind[32] = "", last[16] = "", parameters[128], defines[256];
     int rows = (int)form->rows, columns = (int)form->columns, threads = (int)form->threads;
-    snprintf(name, sizeof name, "best_%s_%s_%d_%d_%d%s%s%s", type, output, rows, columns, threads,
-             stays ? "_warpgroups" : "", desc->a_transposed ? "_a" : "", desc->b_transposed ? "_b" : "");
+    if (cluster) {
+        snprintf(kind, sizeof kind, "_warpgroups_%d", (int)cluster);
+        snprintf(last, sizeof last, ", %d", (int)cluster);
+    }
+    snprintf(name, sizeof name, "best_%s_%s_%d_%d_%d%s%s%s", type, output, rows, columns, threads, kind,
+             desc->a_transposed ? "_a" : "", desc->b_transposed ? "_b" : "");
     if (is_float(desc)) {
         int sides[2];
         float_parts(form, sides);
@@ -81,10 +86,10 @@ static smelt_status find_kernel(const struct matmul_desc *desc, const struct mat
         snprintf(parameters, sizeof parameters, "%s, %s, %d, %d, %d", type, output, rows, columns,
                  threads / 32);
     }
-    snprintf(defines, sizeof defines, "#define BEST_NAME \"%s\"\n#define BEST_FORM %s, %s, %s\n", name,
-             parameters, flags[desc->a_transposed], flags[desc->b_transposed]);
+    snprintf(defines, sizeof defines, "#define BEST_NAME \"%s\"\n#define BEST_FORM %s, %s, %s%s\n", name,
+             parameters, flags[desc->a_transposed], flags[desc->b_transposed], last);
     const char *text = is_float(desc) ? kernel_text_best_tiles
-                       : stays        ? kernel_text_best_warpgroups
+                       : cluster      ? kernel_text_best_warpgroups
                                       : kernel_text_best;
     return shipped_variant(defines, text, name, SMELT_MATH_SAFE, function);
 }
@@ -94,8 +99,21 @@ static smelt_status find_kernel(const struct matmul_desc *desc, const struct mat
 #define STAYING_TILE (128 * 256) /* elements of a tile of its forms */
 #define STAYING_THREADS 384
 
-static int64_t tiles_of(const struct matmul_sizes *sizes, const struct matmul_form *form) {
-    return pieces(sizes->n, form->columns) * pieces(sizes->m, form->rows) * sizes->products * form->parts;
+/* The number of tiles, or of clusters' tiles. Those of a cluster are neighbours where the form is narrow. */
+static int64_t tiles_of(const struct matmul_sizes *sizes, const struct matmul_form *form, int64_t cluster) {
+    int64_t rows = form->rows * (form->rows > form->columns ? 1 : cluster);
+    int64_t columns = form->columns * (form->rows > form->columns ? cluster : 1);
+    return pieces(sizes->n, columns) * pieces(sizes->m, rows) * sizes->products * form->parts;
+}
+
+/* The threadgroups of a cluster: 2, except where an odd number of tiles would then take longer. */
+static int64_t cluster_of(const struct matmul_sizes *sizes, const struct matmul_form *form,
+                          int64_t multiprocessors) {
+    int64_t clusters = multiprocessors / 2;
+    return clusters && pieces(tiles_of(sizes, form, 2), clusters) <=
+                           pieces(tiles_of(sizes, form, 1), multiprocessors)
+               ? 2
+               : 1;
 }
 
 /* Whether the matrix and its rows begin at multiples of 16 bytes. */
@@ -107,7 +125,7 @@ static bool is_mappable(const smelt_array *matrix, int64_t line, int64_t batch) 
 static bool stays(const struct matmul_desc *desc, const struct matmul_job *job,
                   const struct matmul_form *form) {
     return desc->multiprocessors && !is_float(desc) && form->rows * form->columns == STAYING_TILE &&
-           job->sizes.k >= LEAST_DEPTH && tiles_of(&job->sizes, form) <= INT32_MAX &&
+           job->sizes.k >= LEAST_DEPTH && tiles_of(&job->sizes, form, 1) <= INT32_MAX &&
            is_mappable(desc->a, job->a_line, job->a_batch) && is_mappable(desc->b, job->b_line, job->b_batch);
 }
 
@@ -116,23 +134,24 @@ static smelt_status run_staying(const struct matmul_desc *desc, const struct mat
     const struct matmul_sizes *sizes = &job->sizes;
     int32_t size[4] = {(int32_t)sizes->m, (int32_t)sizes->n, (int32_t)sizes->k, (int32_t)depth};
     int32_t lines[2] = {(int32_t)job->a_line, (int32_t)job->b_line};
-    int64_t batches[4] = {job->a_batch, job->b_batch, sizes->products}, tiles = tiles_of(sizes, form);
+    int64_t batches[4] = {job->a_batch, job->b_batch, sizes->products};
+    int64_t cluster = cluster_of(sizes, form, desc->multiprocessors), tiles = tiles_of(sizes, form, cluster);
+    int64_t clusters = desc->multiprocessors / cluster;
     smelt_function *function;
-    smelt_status status = find_kernel(desc, form, true, &function);
+    smelt_status status = find_kernel(desc, form, cluster, &function);
     if (status != SMELT_OK) return status;
     return smelt_function_run(
-        function, &(smelt_dispatch_desc){
-                      .buffers = {{.array = desc->a},
-                                  {.array = desc->b},
-                                  {.array = desc->c},
-                                  {.bytes = size, .size = sizeof size},
-                                  {.bytes = lines, .size = sizeof lines},
-                                  {.bytes = batches, .size = sizeof batches}},
-                      .groups = {tiles < desc->multiprocessors ? tiles : desc->multiprocessors, 1, 1},
-                      .threadgroup = {STAYING_THREADS},
-                      .device = desc->device,
-                      .stream = desc->stream,
-                      .info = desc->info});
+        function, &(smelt_dispatch_desc){.buffers = {{.array = desc->a},
+                                                     {.array = desc->b},
+                                                     {.array = desc->c},
+                                                     {.bytes = size, .size = sizeof size},
+                                                     {.bytes = lines, .size = sizeof lines},
+                                                     {.bytes = batches, .size = sizeof batches}},
+                                         .groups = {(tiles < clusters ? tiles : clusters) * cluster, 1, 1},
+                                         .threadgroup = {STAYING_THREADS},
+                                         .device = desc->device,
+                                         .stream = desc->stream,
+                                         .info = desc->info});
 }
 
 static smelt_status run(const struct matmul_desc *desc, const struct matmul_job *job,
@@ -143,7 +162,7 @@ static smelt_status run(const struct matmul_desc *desc, const struct matmul_job 
     int64_t batches[2] = {job->a_batch, job->b_batch};
     if (stays(desc, job, form)) return run_staying(desc, job, form, depth);
     smelt_function *function;
-    smelt_status status = find_kernel(desc, form, false, &function);
+    smelt_status status = find_kernel(desc, form, 0, &function);
     if (status != SMELT_OK) return status;
     smelt_dispatch_desc dispatch = {.buffers = {{.array = desc->a},
                                                 {.array = desc->b},

@@ -7,19 +7,22 @@
 // - as many threadgroups as multiprocessors compute one tile after the other;
 // - the first warpgroup only copies operands, while stages are free: also those of the next tile, while sums are stored;
 // - the third warpgroup begins a little later than the second, so that one multiplies while the other stores;
-// - tiles are computed in bands of few rows, so that those computed at the same time share rows and columns in the cache.
+// - tiles are computed in bands of few rows, so that those computed at the same time share rows and columns in the cache;
+// - two threadgroups of a cluster compute neighbouring tiles, which multiply the same columns of B (with 256 rows and 128 columns,
+//   the same rows of A). Each copies half of these, to the memory of both.
 //
 // size, rows and the matrices are those of best.metal. The third element of batches is the number of products. A, B and their rows
-// begin at multiples of 16 bytes, and K is at least 1. Grid: any number of threadgroups of 384 threads, at most one per tile.
+// begin at multiples of 16 bytes, and K is at least 1. Grid: any number of clusters of 1 or 2 (CLUSTER) threadgroups of 384 threads,
+// at most one cluster per CLUSTER tiles.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
 namespace detail = mpp::tensor_ops::__tensor_ops_detail;
 
-constant constexpr uint BAND = 8; // rows of tiles
+constant constexpr uint BAND = 8; // rows of tiles, or of clusters' tiles
 constant constexpr uint LAG = 2;  // the third warpgroup begins when the stage with this number is filled
 
-// Where tile number `at` lies. Tiles are numbered column by column in each band.
+// Where tile number `at` lies, or the tiles of a cluster, in a grid of them. They are numbered column by column in each band.
 struct place {
     int row, column;
     uint matrix; // its number among the parts of all products
@@ -39,7 +42,23 @@ inline terms terms_of(uint part, constant int4 &size) {
     return {first, (min(uint(size.w), uint(size.z) - first) + 63) / 64};
 }
 
-template <typename T, typename O, int BM, int BN, ushort simdgroups, bool A_DOWN, bool B_DOWN>
+// Copies of one operand's tile: SIDE rows (columns) of 64 terms, whose part `rank` of PARTS one threadgroup copies for all PARTS.
+// DOWN: rows (columns) follow each other in memory, so the tile lies in blocks of 64 of them.
+template <int SIDE, int PARTS, bool DOWN> struct operand_copies {
+    static constexpr uint box = DOWN ? 64 : SIDE / PARTS, count = SIDE / PARTS / box;
+    static METAL_FUNC void begin(uint to, ulong map, uint side, uint k, uint matrix, uint barrier, uint rank, uint leads) {
+        _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++) {
+            const uint first = (PARTS > 1 ? rank * (SIDE / PARTS) : 0) + i * box, at = to + first * 128;
+            const uint x = DOWN ? side + first : k, y = DOWN ? k : side + first;
+            if constexpr (PARTS > 1)
+                __smelt_ptx_tensor_copy_to_all(at, map, x, y, matrix, barrier, (1 << PARTS) - 1, leads);
+            else
+                __smelt_ptx_tensor_copy_of(at, map, x, y, matrix, barrier, leads);
+        }
+    }
+};
+
+template <typename T, typename O, int BM, int BN, ushort simdgroups, bool A_DOWN, bool B_DOWN, int CLUSTER>
 kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device O *c [[buffer(2)]],
                             constant int4 &size [[buffer(3)]], constant int2 &rows [[buffer(4)]],
                             constant long3 &batches [[buffer(5)]], uint group [[threadgroup_position_in_grid]],
@@ -47,7 +66,13 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
     if (__smelt_gpu_target() != 901) return;
     using W = detail::warpgroups<is_same_v<T, bfloat> ? detail::kind::brain16 : detail::kind::real16, BM, BN, A_DOWN, B_DOWN, simdgroups>;
     constexpr uint stages = W::stages, stage_bytes = W::stage_bytes, barriers = stages * stage_bytes;
-    const uint down = uint(size.x + BM - 1) / BM, across = uint(size.y + BN - 1) / BN;
+    // A cluster's tiles lie next to each other, or below each other.
+    constexpr uint wide_by = BM > BN ? CLUSTER : 1, tall_by = BM > BN ? 1 : CLUSTER;
+    using A = operand_copies<BM, wide_by, A_DOWN>;
+    using B = operand_copies<BN, tall_by, !B_DOWN>;
+    __smelt_ptx_clusters(CLUSTER);
+    const uint rank = CLUSTER > 1 ? __smelt_ptx_cluster_rank() : 0, cluster = group / CLUSTER, clusters = groups / CLUSTER;
+    const uint down = uint(size.x + BM * tall_by - 1) / (BM * tall_by), across = uint(size.y + BN * wide_by - 1) / (BN * wide_by);
     const uint parts = uint(size.z - 1) / uint(size.w) + 1, products = uint(batches.z), tiles = down * across * parts * products;
     const uint memory = __smelt_ptx_shared_address(__smelt_staging(barriers + 1024));
     const uint filled = memory + barriers, emptied = filled + 8 * stages, scratch = filled + 256;
@@ -57,18 +82,22 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
     const ulong a_bytes = rows.x * 2ul, b_bytes = rows.y * 2ul;
     if (simdgroup == 0)
         __smelt_ptx_tensor_map_of(maps, scratch, (ulong)a, A_DOWN ? size.x : size.z, A_DOWN ? size.z : size.x, a_bytes, 64,
-                                  A_DOWN ? 64 : BM, W::map_type, batches.x ? products : 1, batches.x ? ulong(batches.x) * 2 : a_bytes);
+                                  A_DOWN ? 64 : A::box, W::map_type, batches.x ? products : 1, batches.x ? ulong(batches.x) * 2 : a_bytes);
     if (simdgroup == 1)
         __smelt_ptx_tensor_map_of(maps + 128, scratch + 128, (ulong)b, B_DOWN ? size.z : size.y, B_DOWN ? size.y : size.z, b_bytes, 64,
-                                  B_DOWN ? BN : 64, W::map_type, batches.y ? products : 1, batches.y ? ulong(batches.y) * 2 : b_bytes);
+                                  B_DOWN ? B::box : 64, W::map_type, batches.y ? products : 1, batches.y ? ulong(batches.y) * 2 : b_bytes);
     if (thread_index == 64) {
         for (uint s = 0; s < stages; s++) {
             __smelt_ptx_barrier_init(filled + 8 * s, 1);
-            __smelt_ptx_barrier_init(emptied + 8 * s, W::count);
+            __smelt_ptx_barrier_init(emptied + 8 * s, W::count * CLUSTER);
         }
         __smelt_ptx_fence_barriers();
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (CLUSTER > 1) __smelt_ptx_cluster_sync();
+    // The next launch of this kernel may come so far while this one computes its last tiles.
+    __smelt_ptx_launch_next();
+    __smelt_ptx_wait_previous();
 
     if (simdgroup < 4) {
         __smelt_ptx_fewer_registers(40);
@@ -77,39 +106,35 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
         __smelt_ptx_map_acquire(maps);
         __smelt_ptx_map_acquire(maps + 128);
         uint stage = 0, parity = 1;
-        for (uint at = group; at < tiles; at += groups) {
+        for (uint at = cluster; at < tiles; at += clusters) {
             const place tile = place_of(at, down, across);
             const terms own = terms_of(tile.matrix % parts, size);
-            const uint row = tile.row * BM, column = tile.column * BN, product = tile.matrix / parts;
-            const uint a_matrix = batches.x ? product : 0, b_matrix = batches.y ? product : 0;
+            const uint row = (tile.row * tall_by + rank % tall_by) * BM, column = (tile.column * wide_by + rank % wide_by) * BN;
+            const uint product = tile.matrix / parts, a_matrix = batches.x ? product : 0, b_matrix = batches.y ? product : 0;
             for (uint block = 0; block < own.blocks; block++) {
-                const uint to = memory + stage * stage_bytes, right = to + BM * 128, barrier = filled + 8 * stage;
-                const uint k = own.first + block * 64;
+                const uint to = memory + stage * stage_bytes, barrier = filled + 8 * stage, k = own.first + block * 64;
                 __smelt_ptx_barrier_wait(emptied + 8 * stage, parity);
                 __smelt_ptx_barrier_expect(barrier, stage_bytes, leads);
-                if constexpr (A_DOWN)
-                    _Pragma("clang loop unroll(full)") for (uint i = 0; i < BM / 64; i++)
-                        __smelt_ptx_tensor_copy_of(to + i * 8192, maps, row + i * 64, k, a_matrix, barrier, leads);
-                else
-                    __smelt_ptx_tensor_copy_of(to, maps, k, row, a_matrix, barrier, leads);
-                if constexpr (B_DOWN)
-                    __smelt_ptx_tensor_copy_of(right, maps + 128, k, column, b_matrix, barrier, leads);
-                else
-                    _Pragma("clang loop unroll(full)") for (uint i = 0; i < BN / 64; i++)
-                        __smelt_ptx_tensor_copy_of(right + i * 8192, maps + 128, column + i * 64, k, b_matrix, barrier, leads);
+                A::begin(to, maps, row, k, a_matrix, barrier, rank, leads);
+                B::begin(to + BM * 128, maps + 128, column, k, b_matrix, barrier, rank, leads);
                 if (++stage == stages) stage = 0, parity ^= 1;
             }
         }
+        // The other threadgroup may still copy to this one's memory, and arrive at its barriers.
+        if (CLUSTER > 1) __smelt_ptx_cluster_sync();
         return;
     }
 
     __smelt_ptx_more_registers(232);
-    const uint own = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
+    const uint own = simdgroup / 4 - 1;
+    // A stage may be filled again when it is free in both threadgroups: a thread arrives for each of them.
+    const uint signals = (thread_index & 127) < CLUSTER;
+    const uint released = CLUSTER > 1 ? __smelt_ptx_cluster_address(emptied, thread_index % CLUSTER) : emptied;
     const bool wide = size.y % 8 == 0 && ((ulong)c & 15) == 0;
     uint stage = 0, parity = 0;
-    const bool deep = terms_of(place_of(group, down, across).matrix % parts, size).blocks > LAG;
+    const bool deep = terms_of(place_of(cluster, down, across).matrix % parts, size).blocks > LAG;
     if (own == 1 && deep) __smelt_ptx_barrier_wait(filled + 8 * LAG, 0);
-    for (uint at = group; at < tiles; at += groups) {
+    for (uint at = cluster; at < tiles; at += clusters) {
         const place tile = place_of(at, down, across);
         const uint blocks = terms_of(tile.matrix % parts, size).blocks;
         float sums[W::sums];
@@ -119,13 +144,14 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
             detail::multiply_stage<W>(memory + stage * stage_bytes, own, block == 0, sums);
             // Now the products of the previous block are done.
             __smelt_ptx_wgmma_wait(1);
-            if (block > 0) __smelt_ptx_barrier_arrive(emptied + 8 * before, signals);
+            if (block > 0) __smelt_ptx_barrier_arrive_at(released + 8 * before, signals);
             before = stage;
             if (++stage == stages) stage = 0, parity ^= 1;
         }
         __smelt_ptx_wgmma_finish(sums, W::sums, 0);
-        __smelt_ptx_barrier_arrive(emptied + 8 * before, signals);
-        const int row = tile.row * BM + W::first_row(own), column = tile.column * BN + W::first_column(own);
+        __smelt_ptx_barrier_arrive_at(released + 8 * before, signals);
+        const int row = (tile.row * tall_by + rank % tall_by) * BM + W::first_row(own);
+        const int column = (tile.column * wide_by + rank % wide_by) * BN + W::first_column(own);
         device O *first = c + ((long)tile.matrix * size.x + row) * size.y + column;
         if constexpr (detail::has_wide_rows<W, O>)
             if (wide && row + W::own_rows <= size.x && column + W::own_columns <= size.y) {
@@ -135,15 +161,16 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
         _Pragma("clang loop unroll(full)") for (int i = 0; i < W::sums; i++)
             if (row + W::row(i) < size.x && column + W::column(i) < size.y) first[(long)W::row(i) * size.y + W::column(i)] = O(sums[i]);
     }
+    if (CLUSTER > 1) __smelt_ptx_cluster_sync();
 }
 
-#define INSTANTIATE(name, T, O, BM, BN, simdgroups, A_DOWN, B_DOWN)                              \
-    template [[host_name(name)]] kernel void best_warpgroups<T, O, BM, BN, simdgroups, A_DOWN, B_DOWN>( \
+#define INSTANTIATE(name, T, O, BM, BN, simdgroups, A_DOWN, B_DOWN, CLUSTER)                              \
+    template [[host_name(name)]] kernel void best_warpgroups<T, O, BM, BN, simdgroups, A_DOWN, B_DOWN, CLUSTER>( \
         device const T *, device const T *, device O *, constant int4 &, constant int2 &, constant long3 &, uint, uint, uint);
 #ifdef BEST_FORM // the parameters of the only form to compile
 #define INSTANTIATE_FORM(...) INSTANTIATE(__VA_ARGS__)
 INSTANTIATE_FORM(BEST_NAME, BEST_FORM)
 #else
-INSTANTIATE("best_warpgroups_half", half, half, 128, 256, 8, false, false)
-INSTANTIATE("best_warpgroups_bfloat", bfloat, bfloat, 128, 256, 8, false, false)
+INSTANTIATE("best_warpgroups_half", half, half, 128, 256, 8, false, false, 2)
+INSTANTIATE("best_warpgroups_bfloat", bfloat, bfloat, 128, 256, 8, false, false, 2)
 #endif

@@ -13,11 +13,11 @@ struct header {
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size,
         reduced_size;
     uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct, joined,
-        alone, coarse[3], block[3];
+        alone, early, coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt13";
+static const char magic[8] = "smelt14";
 
 void image_free(struct image *image) {
     free(image->bindings);
@@ -61,6 +61,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .distinct = image->distinct,
                             .joined = image->joined,
                             .alone = image->alone,
+                            .early = image->early,
                             .binding_count = image->binding_count,
                             .site_count = image->site_count,
                             .tensor_count = image->tensor_count};
@@ -162,6 +163,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .distinct = header.distinct != 0,
                         .joined = header.joined != 0,
                         .alone = header.alone != 0,
+                        .early = header.early != 0,
                         .coarse = {header.coarse[0], header.coarse[1], header.coarse[2]},
                         .block = {header.block[0], header.block[1], header.block[2]},
                         .object_size = header.object_size};

@@ -14,7 +14,7 @@ static __thread CUcontext current __attribute__((tls_model("initial-exec")));
 
 static const char *const symbols[] = {
 #define SYMBOL(name, symbol, arguments) symbol,
-    CUDA_DRIVER_TABLE(SYMBOL)
+    CUDA_DRIVER_TABLE(SYMBOL) CUDA_DRIVER_NEWER(SYMBOL)
 #undef SYMBOL
 };
 #define SYMBOL_COUNT (sizeof symbols / sizeof *symbols)

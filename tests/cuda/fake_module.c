@@ -137,19 +137,20 @@ static const void *parameter_of(const struct CUfunc_st *function, void **paramet
     return found;
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                               CUstream handle, void **parameters, void **extra) {
-    CALL("cuLaunchKernel", NEEDS_CONTEXT);
-    struct CUstream_st *stream = stream_of(handle, "cuLaunchKernel");
-    if (!stream || !object_check(function->module, KIND_MODULE, "cuLaunchKernel")) GIVE(FAKE_INVALID_HANDLE);
-    uint64_t threads = (uint64_t)block_x * block_y * block_z;
+/* In a call; the result that it gives. */
+static CUresult launch(const char *symbol, CUfunction function, const unsigned grid[3],
+                       const unsigned block[3], unsigned shared_bytes, CUstream handle, void **parameters,
+                       void **extra) {
+    struct CUstream_st *stream = stream_of(handle, symbol);
+    if (!stream || !object_check(function->module, KIND_MODULE, symbol)) return FAKE_INVALID_HANDLE;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     size_t bytes;
     const void *parameter = parameter_of(function, parameters, extra, &bytes);
-    if (!grid_x || !grid_y || !grid_z || !threads || threads > 1024 || grid_x > INT32_MAX || grid_y > 65535 ||
-        grid_z > 65535 || bytes > 4096 || bytes != function->parameter_bytes || (bytes && !parameter) ||
+    if (!grid[0] || !grid[1] || !grid[2] || !threads || threads > 1024 || grid[0] > INT32_MAX ||
+        grid[1] > 65535 || grid[2] > 65535 || bytes > 4096 || bytes != function->parameter_bytes ||
+        (bytes && !parameter) ||
         (shared_bytes > USUAL_SHARED && shared_bytes > (unsigned)function->dynamic_limit))
-        GIVE(CUDA_ERROR_INVALID_VALUE);
+        return CUDA_ERROR_INVALID_VALUE;
     struct work *work = enqueue(stream, WORK_LAUNCH);
     work->function = function;
     work->bytes = bytes;
@@ -159,13 +160,31 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned gr
     work->launch = (struct fake_launch){.function = function->name,
                                         .image = function->module->image,
                                         .device = stream->object.device,
-                                        .grid = {grid_x, grid_y, grid_z},
-                                        .block = {block_x, block_y, block_z},
+                                        .grid = {grid[0], grid[1], grid[2]},
+                                        .block = {block[0], block[1], block[2]},
                                         .shared_bytes = shared_bytes,
                                         .parameter = work->own,
                                         .parameter_bytes = bytes};
     enqueued(stream);
-    GIVE(CUDA_SUCCESS);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                               CUstream handle, void **parameters, void **extra) {
+    CALL("cuLaunchKernel", NEEDS_CONTEXT);
+    const unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
+    GIVE(launch("cuLaunchKernel", function, grid, block, shared_bytes, handle, parameters, extra));
+}
+
+/* Knows one attribute. */
+EXPORT CUresult cuLaunchKernelEx(const struct cuda_launch_config *config, CUfunction function,
+                                 void **parameters, void **extra) {
+    CALL("cuLaunchKernelEx", NEEDS_CONTEXT);
+    for (unsigned i = 0; i < config->attribute_count; i++)
+        if (config->attributes[i].id != CUDA_LAUNCH_EARLY) GIVE(CUDA_ERROR_INVALID_VALUE);
+    GIVE(launch("cuLaunchKernelEx", function, config->grid, config->block, config->shared_bytes,
+                config->stream, parameters, extra));
 }
 
 CUresult launch_run(const struct work *work) {

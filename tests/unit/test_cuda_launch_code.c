@@ -109,6 +109,20 @@ static void test_machine_code_is_loaded_as_it_is(void **state) {
     smelt_array_release(array);
 }
 
+/* Code that waits for earlier work itself is launched by a call that says so. */
+static void test_code_may_start_early(void **state) {
+    (void)state;
+    for (int early = 0; early < 2; early++) {
+        struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [64])",
+                              .image = {.engine = ENGINE_PTX, .early = early}};
+        struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
+        fake->forget_calls();
+        OK(launch(&entry, &request));
+        assert_int_equal(fake->calls("cuLaunchKernel"), !early);
+        assert_int_equal(fake->calls("cuLaunchKernelEx"), early);
+    }
+}
+
 static void test_images_that_cannot_be_right(void **state) {
     (void)state;
     struct binding bindings[3] = {{.kind = BINDING_BUFFER, .index = 0, .inlined = 2048},
@@ -173,6 +187,7 @@ static void test_code_without_the_entry(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
+        cmocka_unit_test_teardown(test_code_may_start_early, check_fake),
         cmocka_unit_test_teardown(test_images_that_cannot_be_right, check_fake),
         cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),

@@ -104,11 +104,45 @@ static void declare_version(struct text *ptx) {
     if (version && strstr(version, "movmatrix")) version[sizeof declared - 2] = '8';
 }
 
+/* ---- Clusters of threadgroups. LLVM lacks an annotation for their size. */
+
+static const char cluster_name[] = "smelt.cluster";
+
+void ptx_set_cluster(struct unit *unit, uint32_t groups) {
+    LLVMMetadataRef size = LLVMValueAsMetadata(constant_i32(unit, groups));
+    if (LLVMGetNamedMetadataNumOperands(unit->module, cluster_name)) return;
+    LLVMAddNamedMetadataOperand(
+        unit->module, cluster_name,
+        LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, &size, 1)));
+}
+
+/* 0: the kernel does not run in clusters. */
+static uint32_t cluster_of(struct unit *unit) {
+    LLVMValueRef node, size;
+    if (!LLVMGetNamedMetadataNumOperands(unit->module, cluster_name)) return 0;
+    LLVMGetNamedMetadataOperands(unit->module, cluster_name, &node);
+    LLVMGetMDNodeOperands(node, &size);
+    return (uint32_t)LLVMConstIntGetZExtValue(size);
+}
+
+/* Writes the directive before the body of the entry. */
+static void declare_cluster(struct text *ptx, uint32_t groups) {
+    const char *entry = ptx->failed || !ptx->data ? NULL : strstr(ptx->data, ".entry ");
+    const char *body = entry ? strstr(entry, "\n{\n") : NULL;
+    if (groups < 2 || !body) return;
+    struct text whole = {0};
+    text_addf(&whole, "%.*s\n.reqnctapercluster %u, 1, 1%s", (int)(body - ptx->data), ptx->data, groups,
+              body);
+    text_free(ptx);
+    *ptx = whole;
+}
+
 static smelt_status keep_ptx(struct unit *unit, const char *made) {
     struct text ptx = {0};
     TRY(check_outside_functions(unit, made));
     ptx_widen_narrow(&ptx, made);
     declare_version(&ptx);
+    declare_cluster(&ptx, cluster_of(unit));
     /* PTX is text; its terminator counts. */
     size_t size = ptx.length + (unit->request->output != COMPILE_ASM);
     smelt_status status = ptx.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for PTX")

@@ -57,6 +57,10 @@ static const struct instruction {
     {"copy_wait", "cp.async.wait_all;", ""},
     {"copy_commit", "cp.async.commit_group;", ""},
     {"copy_wait_group", "cp.async.wait_group $0;", "n"},
+    {"barrier_arrive_at", IF_ACTIVE("1") "mbarrier.arrive.shared::cluster.b64 _, [$0]; }", "r,r"},
+    {"cluster_sync", "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;", ""},
+    {"launch_next", "griddepcontrol.launch_dependents;", ""},
+    {"wait_previous", "griddepcontrol.wait;", ""},
     {"fence_barriers", "fence.mbarrier_init.release.cluster;", ""},
     {"fence_async", "fence.proxy.async.shared::cta;", ""},
     {"tensor_map", tensor_map, "l,r,l,r,r,l,r,r,n"},
@@ -71,6 +75,11 @@ static const struct instruction {
      IF_ACTIVE("6") "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], "
                     "[$1, {$2, $3, $4}], [$5]; }",
      "r,l,r,r,r,r,r"},
+    {"tensor_copy_to_all",
+     "{ .reg .pred p; .reg .b16 m; setp.ne.u32 p, $7, 0; cvt.u16.u32 m, $6;\n"
+     "@p cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+     "[$0], [$1, {$2, $3, $4}], [$5], m; }",
+     "r,l,r,r,r,r,r,r"},
     {"copy",
      IF_ACTIVE(
          "4") "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3]; }",
@@ -230,9 +239,19 @@ static LLVMValueRef map_memory(struct unit *unit) {
     return LLVMBuildPtrToInt(b, LLVMBuildInBoundsGEP2(b, byte, maps, &offset, 1, ""), type_i64(unit), "");
 }
 
+static smelt_status declare_clusters(struct unit *unit, LLVMValueRef call) {
+    uint64_t groups;
+    if (!is_constant_integer(LLVMGetOperand(call, 0), &groups) || groups < 1 || groups > 8)
+        return refuse(unit, call, 0);
+    ptx_set_cluster(unit, (uint32_t)groups);
+    LLVMInstructionEraseFromParent(call);
+    return SMELT_OK;
+}
+
 static smelt_status lower(struct unit *unit, LLVMValueRef call) {
     const char *name = called_name(call) + strlen(intrinsic_traits(INTRINSIC_PTX)->name);
     LLVMPositionBuilderBefore(unit->builder, call);
+    if (strcmp(name, "wait_previous") == 0) unit->result->image.early = true;
     for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++)
         if (strcmp(name, instructions[i].name) == 0) return lower_plain(unit, call, &instructions[i]);
     if (strcmp(name, "wgmma") == 0) return lower_wgmma(unit, call, false);
@@ -254,6 +273,14 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
                                    type_i32(unit), operands, 2, true));
     } else if (strcmp(name, "lane") == 0) {
         replace(call, ptx_register(unit, "laneid"));
+    } else if (strcmp(name, "cluster_rank") == 0) {
+        replace(call, ptx_register(unit, "cluster.ctarank"));
+    } else if (strcmp(name, "cluster_address") == 0) {
+        LLVMValueRef operands[2] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1)};
+        replace(call, ptx_assembly(unit, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r", type_i32(unit),
+                                   operands, 2, false));
+    } else if (strcmp(name, "clusters") == 0) {
+        return declare_clusters(unit, call);
     } else if (strcmp(name, "map_memory") == 0) {
         replace(call, map_memory(unit));
     } else {

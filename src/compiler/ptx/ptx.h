@@ -136,6 +136,9 @@ smelt_status pass_ptx_code(struct unit *unit);
 /* … adds a property of the kernel, by its name among nvvm.annotations. */
 void ptx_annotate(struct unit *unit, const char *what, uint32_t value);
 
+/* code.c — the grid consists of clusters of so many threadgroups, which run at the same time. */
+void ptx_set_cluster(struct unit *unit, uint32_t groups);
+
 /* build.c — appends a line to the report of --why; does nothing without it. */
 smelt_status ptx_note(struct unit *unit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* … calls inline assembly: `result` NULL for none. */

@@ -31,15 +31,18 @@ static void open_library(void) {
     }
     static const char *const symbols[] = {
 #define SYMBOL(name, symbol, arguments) symbol,
-        CUDA_DRIVER_TABLE(SYMBOL)
+        CUDA_DRIVER_TABLE(SYMBOL) CUDA_DRIVER_NEWER(SYMBOL)
 #undef SYMBOL
     };
+#define ONE(name, symbol, arguments) +1
+    const size_t required = 0 CUDA_DRIVER_TABLE(ONE);
+#undef ONE
     void *functions[sizeof symbols / sizeof *symbols];
     _Static_assert(sizeof functions == sizeof table, "the table holds function pointers and nothing else");
     int missing = 0;
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         functions[i] = dlsym(library, symbols[i]);
-        if (functions[i]) continue;
+        if (functions[i] || i >= required) continue;
         if (!missing++)
             snprintf(reason_text, sizeof reason_text, "the driver library '%s' is too old: it lacks ", path);
         add(missing > 1 ? ", " : "", symbols[i]);

@@ -19,6 +19,21 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUlinkState_st *CUlinkState;
 
+/* The binary interface of cuLaunchKernelEx. */
+struct cuda_launch_attribute {
+    int id, unused;
+    union {
+        int flag;
+        char bytes[64];
+    } value;
+};
+struct cuda_launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    CUstream stream;
+    struct cuda_launch_attribute *attributes;
+    unsigned attribute_count;
+};
+
 /* Name in the table, exported symbol, arguments. */
 #define CUDA_DRIVER_TABLE(X)                                                                                 \
     X(init, "cuInit", (unsigned flags))                                                                      \
@@ -98,9 +113,15 @@ typedef struct CUlinkState_st *CUlinkState;
        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters,        \
        void **extra))
 
+/* The same of functions that old drivers lack, and which are NULL then. */
+#define CUDA_DRIVER_NEWER(X)           \
+    X(launch_with, "cuLaunchKernelEx", \
+      (const struct cuda_launch_config *config, CUfunction function, void **parameters, void **extra))
+
 struct cuda_driver {
 #define CUDA_DRIVER_MEMBER(name, symbol, arguments) CUresult(*name) arguments;
     CUDA_DRIVER_TABLE(CUDA_DRIVER_MEMBER)
+    CUDA_DRIVER_NEWER(CUDA_DRIVER_MEMBER)
 #undef CUDA_DRIVER_MEMBER
 };
 
@@ -143,6 +164,9 @@ enum {
 
 /* Attributes of memory pools, each a uint64_t. */
 enum { CUDA_POOL_RELEASE_THRESHOLD = 4, CUDA_POOL_RESERVED = 5, CUDA_POOL_USED = 7 };
+
+/* Attributes of launches. */
+enum { CUDA_LAUNCH_EARLY = 6 }; /* programmatic stream serialization: before the launch before it has ended */
 
 /* Flags and modes. */
 enum {

@@ -180,13 +180,35 @@ static void trace(const struct flight *f, const struct cuda_mark *mark, CUresult
     cuda_mark_end(f->stream, mark, &slice);
 }
 
+/* Whether the launch may be started before the end of the launch before it on the stream. While a graph is
+ * captured, by this library or by others, its nodes keep to the order that other drivers know, too. */
+static bool starts_early(const struct flight *f) {
+    const struct cuda_driver *driver = f->gpu->driver;
+    int captures = 0;
+    return f->code->head.image.early && driver->launch_with && !cuda_stream_records(f->stream) &&
+           driver->capture_status(f->stream->handle, &captures) == CUDA_SUCCESS && !captures;
+}
+
+static CUresult start_early(const struct flight *f, void **extra) {
+    struct cuda_launch_attribute early = {.id = CUDA_LAUNCH_EARLY, .value.flag = 1};
+    struct cuda_launch_config config = {.grid = {f->blocks[0], f->blocks[1], f->blocks[2]},
+                                        .block = {f->threads, 1, 1},
+                                        .shared_bytes = f->shared_bytes,
+                                        .stream = f->stream->handle,
+                                        .attributes = &early,
+                                        .attribute_count = 1};
+    return f->gpu->driver->launch_with(&config, f->module->function, NULL, extra);
+}
+
 smelt_status flight_launch(struct flight *f) {
     struct cuda_gpu *gpu = f->gpu;
     size_t bytes = f->code->parameter_bytes;
     void *extra[] = {PARAMETER_BUFFER, &f->parameters, PARAMETER_BUFFER_BYTES, &bytes, PARAMETERS_END};
     struct cuda_mark mark = cuda_mark_begin(f->stream);
-    CUresult result = gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1], f->blocks[2],
-                                          f->threads, 1, 1, f->shared_bytes, f->stream->handle, NULL, extra);
+    CUresult result = starts_early(f) ? start_early(f, extra)
+                                      : gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1],
+                                                            f->blocks[2], f->threads, 1, 1, f->shared_bytes,
+                                                            f->stream->handle, NULL, extra);
     if (mark.capture) trace(f, &mark, result);
     if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "kernel '%s'", f->executable->name);
     if (cuda_stream_records(f->stream)) atomic_store(&f->module->recorded, true);
