@@ -36,6 +36,10 @@ static bool fail_argument(const struct function *function, const char *message, 
 
 /* ---- Parameters. */
 
+static bool is_number(PyObject *o) {
+    return PyLong_Check(o) || PyFloat_Check(o) || PyBytes_Check(o) || is_list(o) || o == Py_None;
+}
+
 static smelt_status ask_parameters(void *context, smelt_interrupt *interrupt) {
     struct dispatch *dispatch = context;
     struct function *function = dispatch->function;
@@ -48,10 +52,39 @@ static smelt_status ask_parameters(void *context, smelt_interrupt *interrupt) {
     return status;
 }
 
+/* As the argument is likely to be bound: numbers of 4 bytes. Sizes up to 8 bytes are of one class. */
+static void guess_buffer(PyObject *value, smelt_buffer *buffer) {
+    static const int32_t number;
+    enum array_kind kind;
+    if (tensor_of(value)) {
+        buffer->tensor = smelt_tensor_retain(tensor_of(value));
+    } else if (!is_number(value)) {
+        if (!array_import(value, "argument", &buffer->array, &kind)) buffer->array = NULL;
+    } else if (value != Py_None) {
+        Py_ssize_t count = PyBytes_Check(value) ? PyBytes_Size(value) : is_list(value) ? length_of(value) : 1;
+        buffer->bytes = &number;
+        buffer->size = (size_t)count * (PyBytes_Check(value) ? 1 : sizeof number);
+    }
+    PyErr_Clear();
+}
+
+static void forget_buffers(struct dispatch *dispatch) {
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
+        smelt_array_release(dispatch->desc.buffers[i].array);
+        smelt_tensor_release(dispatch->desc.buffers[i].tensor);
+        memset(&dispatch->desc.buffers[i], 0, sizeof dispatch->desc.buffers[i]);
+    }
+}
+
+/* Code depends on which arguments are small and on the host: with a guess of them, the code compiled to learn
+ * the parameters is that of the launch. */
 static bool know_parameters(struct dispatch *dispatch) {
     bool raised;
     if (dispatch->function->parameter_count >= 0) return true;
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
+        if (dispatch->values[i]) guess_buffer(dispatch->values[i], &dispatch->desc.buffers[i]);
     smelt_status status = call_watched(ask_parameters, dispatch, false, &raised);
+    forget_buffers(dispatch);
     if (!raised && status != SMELT_OK) raise_status(status);
     return !raised && status == SMELT_OK;
 }
@@ -111,10 +144,6 @@ static void suggest_group(const int64_t threads[3], int64_t group[3]) {
     bool flat = threads[1] == 1 && threads[2] == 1;
     const int64_t most[3] = {flat ? 256 : 32, 8, 1};
     for (int d = 0; d < 3; d++) group[d] = threads[d] < most[d] ? threads[d] : most[d];
-}
-
-static bool is_number(PyObject *o) {
-    return PyLong_Check(o) || PyFloat_Check(o) || PyBytes_Check(o) || is_list(o) || o == Py_None;
 }
 
 static bool count_tensor(const smelt_tensor *tensor, int64_t *count) {

@@ -1,10 +1,12 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/older_glibc.h"
 #include "base/text.h"
 #include "base/thread.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below, and the jobs' states */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct background_job *first, *running;
-static bool thread_runs, ending;
+static bool thread_runs, ending, in_library;
 static unsigned forks;             /* so many forks lie between the first process and this one */
 static smelt_interrupt *interrupt; /* of the thread's calls */
 
@@ -112,7 +114,7 @@ static void after_fork_in_child(void) {
     pthread_cond_init(&changed, NULL);
     first = running = NULL;
     forks++;
-    thread_runs = ending = is_thread = false;
+    thread_runs = ending = in_library = is_thread = false;
     smelt_interrupt_clear(interrupt);
 }
 
@@ -123,7 +125,43 @@ static void stop_at_exit(void) {
     pthread_mutex_lock(&lock);
     ending = true;
     smelt_interrupt_raise(interrupt);
+    while (in_library) pthread_cond_wait(&changed, &lock);
     while (running && error == 0) error = pthread_cond_timedwait(&changed, &lock, &until);
+    pthread_mutex_unlock(&lock);
+}
+
+/* exit calls the destructors of the calling thread's variables before all handlers. The main thread's are
+ * called then alone. */
+static void on_thread_end(void *unused) {
+    (void)unused;
+    if (getpid() == gettid()) stop_at_exit();
+}
+
+/* Handlers of an exit run in the reverse order of their registration, and a library may register some
+ * whenever it is called. Where the main thread starts a job, it waits before all of them. Otherwise the order
+ * decides: background_enter_library registers the handler again. */
+static void wait_before_handlers(void) {
+    extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *library);
+    extern char __dso_handle __attribute__((visibility("hidden")));
+    static atomic_flag registered = ATOMIC_FLAG_INIT;
+    if (getpid() != gettid() || atomic_flag_test_and_set(&registered)) return;
+    (void)__cxa_thread_atexit_impl(on_thread_end, NULL, &__dso_handle);
+}
+
+smelt_status background_enter_library(void) {
+    if (!is_thread) return SMELT_OK;
+    (void)atexit(stop_at_exit);
+    pthread_mutex_lock(&lock);
+    in_library = !ending;
+    pthread_mutex_unlock(&lock);
+    return in_library ? SMELT_OK : fail(SMELT_ERROR_INTERRUPTED, "the process exits");
+}
+
+void background_leave_library(void) {
+    if (!is_thread) return;
+    pthread_mutex_lock(&lock);
+    in_library = false;
+    pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }
 
@@ -151,6 +189,7 @@ static bool have_thread(void) {
 void background_start(struct background_job *job) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, prepare_process);
+    wait_before_handlers();
     pthread_mutex_lock(&lock);
     if (state_of(job) == BACKGROUND_IDLE && have_thread()) {
         struct background_job **last = &first;

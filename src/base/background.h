@@ -2,7 +2,7 @@
  * another.
  *
  * Exit. A process that exits interrupts the running job (its call's interrupt is raised), drops the others,
- * and waits a moment for the thread to notice.
+ * and waits a moment for the thread to notice, or for the end of a call that must not be left.
  * Fork. A fork of the host waits until the thread is at a place where it holds nothing: asleep, or in
  * background_pause. The child has no such thread; jobs that were queued or running
  * are idle there. */
@@ -42,6 +42,11 @@ smelt_status background_wait(struct background_job *job);
  * happen then. Do nothing on other threads than this one. */
 void background_pause(void);
 void background_resume(void);
+
+/* Around a call into another library whose own handlers of an exit must not meet it: the process waits for
+ * the end of the call. INTERRUPTED: it is exiting already. Do nothing on other threads than this one. */
+smelt_status background_enter_library(void);
+void background_leave_library(void);
 
 /* Whether the calling thread is the background's. */
 bool background_is_here(void);

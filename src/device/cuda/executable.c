@@ -1,5 +1,6 @@
 #include "device/cuda/executable.h"
 #include "abi/cuda_parameters.h"
+#include "base/background.h"
 #include "device/cuda/stream.h"
 #include "device/effort.h"
 #include "device/gpu_shape.h"
@@ -67,9 +68,13 @@ smelt_status cuda_load_code(struct executable *executable, struct code_head *hea
     struct cuda_gpu *gpu = cuda_gpu_of(executable->device);
     struct cuda_module *module = NULL;
     CUcontext previous;
-    TRY(cuda_enter(gpu, &previous));
-    smelt_status status = cuda_module_load(gpu, executable->name, &head->image, &module);
-    cuda_leave(gpu, previous);
+    TRY(background_enter_library());
+    smelt_status status = cuda_enter(gpu, &previous);
+    if (status == SMELT_OK) {
+        status = cuda_module_load(gpu, executable->name, &head->image, &module);
+        cuda_leave(gpu, previous);
+    }
+    background_leave_library();
     atomic_store(&((struct cuda_code *)head)->module, module);
     return status;
 }
@@ -131,7 +136,7 @@ static smelt_status effort_of(const struct launch *launch, enum compile_effort *
     return SMELT_OK;
 }
 
-/* Where there is no best code yet: quick code if the launch may run it, and the best in the background. */
+/* Where there is no best code yet: quick code if the launch may run it. */
 static smelt_status make_code(const struct launch *launch, const struct code_shape *shape,
                               struct code_head **head, struct preparation *preparation) {
     struct executable *executable = launch->executable;
@@ -139,7 +144,6 @@ static smelt_status make_code(const struct launch *launch, const struct code_sha
     TRY(effort_of(launch, &effort));
     *head = effort == COMPILE_BEST ? NULL : find_code(executable, shape, true);
     if (!*head) TRY(executable_code(executable, shape, effort, head, preparation));
-    if ((*head)->image.quick) executable_improve(executable, shape);
     return SMELT_OK;
 }
 
@@ -154,6 +158,8 @@ smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, 
     struct cuda_code *code = (struct cuda_code *)head;
     *module = atomic_load_explicit(&code->module, memory_order_acquire);
     if (!is_current(*module, cuda_gpu_of(executable->device))) TRY(get_module(executable, code, module));
+    /* After the driver's assembler has run once: its handlers of an exit are registered. */
+    if (head->image.quick) executable_improve(executable, &shape);
     *out = code;
     return SMELT_OK;
 }
