@@ -68,6 +68,11 @@ static void guess_buffer(PyObject *value, smelt_buffer *buffer) {
     PyErr_Clear();
 }
 
+static void guess_buffers(struct dispatch *dispatch) {
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
+        if (dispatch->values[i]) guess_buffer(dispatch->values[i], &dispatch->desc.buffers[i]);
+}
+
 static void forget_buffers(struct dispatch *dispatch) {
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         smelt_array_release(dispatch->desc.buffers[i].array);
@@ -76,15 +81,10 @@ static void forget_buffers(struct dispatch *dispatch) {
     }
 }
 
-/* Code depends on which arguments are small and on the host: with a guess of them, the code compiled to learn
- * the parameters is that of the launch. */
 static bool know_parameters(struct dispatch *dispatch) {
     bool raised;
     if (dispatch->function->parameter_count >= 0) return true;
-    for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
-        if (dispatch->values[i]) guess_buffer(dispatch->values[i], &dispatch->desc.buffers[i]);
     smelt_status status = call_watched(ask_parameters, dispatch, false, &raised);
-    forget_buffers(dispatch);
     if (!raised && status != SMELT_OK) raise_status(status);
     return !raised && status == SMELT_OK;
 }
@@ -417,6 +417,16 @@ static bool choose_device(struct dispatch *dispatch, PyObject *device) {
     return true;
 }
 
+/* The first call compiles the code to learn the parameters. The device, and which arguments are small and on
+ * the host, decide which code the launch needs: they are guessed, so that it is the same. */
+static bool learn_parameters(struct dispatch *dispatch, PyObject *device) {
+    if (dispatch->function->parameter_count >= 0) return true;
+    guess_buffers(dispatch);
+    bool good = choose_device(dispatch, device) && know_parameters(dispatch);
+    forget_buffers(dispatch);
+    return good;
+}
+
 static bool choose_stream(struct dispatch *dispatch, PyObject *stream) {
     if (!stream) return stream_of_kind(dispatch->kind, dispatch->device, &dispatch->desc.stream);
     char what[300];
@@ -441,8 +451,7 @@ static bool open_dispatch(struct dispatch *dispatch, PyObject *arguments, PyObje
     if (PyErr_Occurred()) return false;
     if (!read_positional(dispatch, arguments) || !read_sizes(dispatch, arguments, keywords, options))
         return false;
-    /* The launch needs the code that is compiled to learn the parameters. */
-    if (!choose_device(dispatch, options[DEVICE]) || !know_parameters(dispatch)) return false;
+    if (!learn_parameters(dispatch, options[DEVICE])) return false;
     Py_CLEAR(dispatch->kept[0]);
     if (!read_named(dispatch, keywords)) return false;
     return bind_all(dispatch) && read_memory(dispatch, options[MEMORY]) &&

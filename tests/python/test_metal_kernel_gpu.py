@@ -149,3 +149,22 @@ def test_torch_on_a_real_gpu():
         expected = torch.exp(a) + 1
     stream.synchronize()
     assert out.device == a.device and torch.allclose(result, expected, rtol=1e-5)
+
+
+def test_a_functions_first_call_compiles_once(build_folder):
+    """The parameters are learnt from the code that the launch runs, which depends on the numbers and small arrays passed."""
+    on_the_fake_driver(build_folder, """
+        import json, tempfile
+        lib = smelt.library('''
+        #include <metal_stdlib>
+        struct shape { int n[5]; };
+        kernel void axpy(device float *y [[buffer(0)]], constant float &a [[buffer(1)]], constant shape &s [[buffer(2)]],
+                         constant float3 &v [[buffer(3)]], uint i [[thread_position_in_grid]]) { y[i] += a * v.x + s.n[1]; }
+        ''')
+        with tempfile.NamedTemporaryFile() as file:
+            smelt.metal.start_capture(file.name)
+            lib.axpy(x, 2.5, np.arange(5, dtype=np.int32).view(np.uint8), [1.0, 2.0, 3.0], threads=100, group_size=32)
+            smelt.metal.stop_capture()
+            events = json.load(open(file.name))["traceEvents"]
+        assert [event["name"] for event in events if event.get("name", "").startswith("compile ")] == ["compile axpy"]
+    """)

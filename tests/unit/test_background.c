@@ -1,0 +1,77 @@
+/* Jobs in the background at a process's exit. */
+#include "unit.h"
+
+#include "base/background.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int pipe_ends[2];
+
+static void pause_for(long milliseconds) {
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    while (nanosleep(&time, &time) != 0 && errno == EINTR) {
+    }
+}
+
+static void tell(char event) {
+    if (write(pipe_ends[1], &event, 1) != 1) _exit(9);
+}
+
+static char next_event(void) {
+    char event = 0;
+    return read(pipe_ends[0], &event, 1) == 1 ? event : 0;
+}
+
+static void handler_of_library(void) {
+    tell('h');
+}
+
+/* A library that registers a handler of the exit in its call. */
+static smelt_status call_library(struct background_job *job) {
+    (void)job;
+    smelt_status status = background_enter_library();
+    if (status != SMELT_OK) return status;
+    (void)atexit(handler_of_library);
+    tell('b');
+    pause_for(700); /* longer than an exit waits for a thread that is in no library */
+    tell('e');
+    background_leave_library();
+    return SMELT_OK;
+}
+
+static void nothing(struct background_job *job) {
+    (void)job;
+}
+
+static void run_and_exit(void) {
+    static struct background_job job = {.run = call_library, .hold = nothing, .let_go = nothing};
+    background_start(&job);
+    if (next_event() != 'b') _exit(8);
+    exit(0);
+}
+
+static void test_an_exit_waits_for_a_call_of_a_library_before_the_librarys_handlers(void **state) {
+    (void)state;
+    int status;
+    assert_int_equal(pipe(pipe_ends), 0);
+    pid_t child = fork();
+    if (child == 0) run_and_exit();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(pipe_ends[1]);
+    assert_int_equal(next_event(), 'e');
+    assert_int_equal(next_event(), 'h');
+    assert_int_equal(next_event(), 0);
+    close(pipe_ends[0]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_exit_waits_for_a_call_of_a_library_before_the_librarys_handlers),
+    };
+    return cmocka_run_group_tests_name("jobs in the background", tests, NULL, NULL);
+}
