@@ -59,11 +59,22 @@ bool simd_full_rounds_guarded(struct simd *s, int loop, int entered) {
     return LLVMIsAICmpInst(guard) && (LLVMGetOperand(guard, 0) == bound || LLVMGetOperand(guard, 1) == bound);
 }
 
-/* A branch to the tests in each round would keep LLVM from updating sums in place. */
+/* Beside more instructions, a branch in each round costs little, and a second copy takes long to compile. */
+enum { MOST_INSTRUCTIONS = 64 };
+
+static bool is_short(LLVMBasicBlockRef block) {
+    int count = 0;
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (++count > MOST_INSTRUCTIONS) return false;
+    }
+    return true;
+}
+
+/* A branch to the tests in each round would keep LLVM from updating sums in place, and from moving loads. */
 LLVMValueRef simd_full_rounds_answer(struct simd *s, int place) {
     int loop = s->paths.blocks[place].loop;
     if (s->unit->form != FORM_BEST || loop < 0 || s->blocks[place].guard || s->inside_answered) return NULL;
     const struct path_loop *l = &s->paths.loops[loop];
     if (l->header != place || l->last != place || l->divergent) return NULL;
-    return emit_inside_answer(s, loop);
+    return is_short(s->blocks[place].original) ? emit_inside_answer(s, loop) : NULL;
 }
