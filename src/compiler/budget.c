@@ -103,12 +103,15 @@ static uint64_t depth_of_loops(struct unit *unit) {
 
 smelt_status budget_find_long(struct unit *unit, bool *is) {
     static const char less[] = "fewer passes optimise it";
-    uint64_t instructions = budget_count_all(unit->module), depth = depth_of_loops(unit);
-    *is = instructions > LONG_THREAD || depth > DEEP_LOOPS;
+    uint64_t instructions = budget_count_all(unit->module), depth = depth_of_loops(unit), open = 0;
+    if (unit->target->calls_runtime) TRY(unrolled_count_open(unit, &open));
+    *is = instructions > LONG_THREAD || depth > DEEP_LOOPS || open > MANY_OPEN_LOOPS;
     if (instructions > LONG_THREAD)
         TRY(budget_reduce(unit, less, "instructions of a thread, not optimised", instructions, LONG_THREAD));
     else if (depth > DEEP_LOOPS)
         TRY(budget_reduce(unit, less, "loops within one another", depth, DEEP_LOOPS));
+    else if (open > MANY_OPEN_LOOPS)
+        TRY(budget_reduce(unit, less, "loops of unknown rounds", open, MANY_OPEN_LOOPS));
     return SMELT_OK;
 }
 

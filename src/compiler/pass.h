@@ -248,6 +248,8 @@ smelt_status pass_unrolled(struct unit *unit);
 /* … whether each of a function's loops certainly ends within some 30,000 rounds, counted over all rounds of
  * the loops around it. */
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
+/* … how many loops of the entry have rounds that only the run can tell. */
+smelt_status unrolled_count_open(struct unit *unit, uint64_t *loops);
 smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */
 smelt_status pass_simd_halves(struct unit *unit);

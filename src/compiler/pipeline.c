@@ -38,10 +38,19 @@ static void set_joining(struct unit *unit, bool allowed) {
 #define OPTIMISE_STRAIGHT \
     "function(gvn,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg,infer-address-spaces)"
 
+/* … with hundreds of loops, which stay as they are. */
+#define OPTIMISE_ROW                                                                                         \
+    "function(loop-simplify,lcssa,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg," \
+    "infer-address-spaces)"
+
 static smelt_status optimise_long(struct unit *unit) {
     int loops;
+    uint64_t open = 0;
     TRY(flow_count_loops(unit, &loops));
-    return run_passes(unit, loops ? OPTIMISE_LONG : OPTIMISE_STRAIGHT);
+    if (unit->target->calls_runtime) TRY(unrolled_count_open(unit, &open));
+    return run_passes(unit, !loops                   ? OPTIMISE_STRAIGHT
+                            : open > MANY_OPEN_LOOPS ? OPTIMISE_ROW
+                                                     : OPTIMISE_LONG);
 }
 
 static smelt_status optimise_thread(struct unit *unit) {

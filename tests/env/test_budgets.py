@@ -228,6 +228,21 @@ def test_long_rows_of_loops_are_cut(scratch):
         expect_equal("label %absent" in done.stdout, cut, f"whether the code of {count} loops is cut")
 
 
+def test_loops_of_longer_rows_stay_as_they_are(scratch):
+    """LLVM's loop passes took a time that grew with the square of the number of loops."""
+    source = (signature("rows") + "  uint x = i;\n  int n = int(in[0] * 0.0f) + 3;\n" +
+              "".join(f"  for (int j = 0; j < n; j++) x = x * 31u + (x >> {k % 13 + 1}) + uint(j);\n" for k in range(510)) +
+              "  out[i] = float(x & 0xffffu);\n}\n")
+    found, log = run(scratch, source, "rows", "rand:float32:200", THREADS)
+    expect("fewer passes optimise it: loops of unknown rounds: 510, at most 500" in log, log)
+    for i in range(THREADS):
+        x = i
+        for k in range(510):
+            for j in range(3):
+                x = (x * 31 + (x >> (k % 13 + 1)) + j) % 2**32
+        expect_equal(found[i], x & 0xffff, f"the result of thread {i}")
+
+
 def test_the_longest_code_of_gpus_is_generated_without_optimisation(scratch):
     if not FULL:  # takes seconds
         return

@@ -260,9 +260,22 @@ static smelt_status measure(struct unit *unit, uint64_t *size) {
     return status;
 }
 
+smelt_status unrolled_count_open(struct unit *unit, uint64_t *loops) {
+    struct arena arena = {0};
+    struct flow flow;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    *loops = 0;
+    for (int loop = 0; status == SMELT_OK && loop < flow.loop_count; loop++)
+        *loops += count_rounds(&flow, loop) == MOST_ON_REQUEST;
+    arena_free(&arena);
+    return status;
+}
+
 smelt_status pass_unrolled(struct unit *unit) {
-    uint64_t size;
+    uint64_t size, open;
     if (unit->form != FORM_BEST || !unit->target->calls_runtime) return SMELT_OK;
+    TRY(unrolled_count_open(unit, &open));
+    if (open > MANY_OPEN_LOOPS) return SMELT_OK; /* the optimiser unrolls no loops then */
     TRY(add_loops(unit, bound, &size));
     if (budget_fits_unrolled(unit, size)) return SMELT_OK;
     TRY(measure(unit, &size));

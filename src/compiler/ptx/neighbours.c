@@ -84,5 +84,6 @@ smelt_status pass_ptx_neighbours(struct unit *unit) {
     }
     if (!any) return SMELT_OK;
     TRY(ptx_join_narrow(unit));
-    return ptx_run_passes(unit, "function(instcombine<no-verify-fixpoint>,early-cse)");
+    return ptx_run_passes(unit, unit->long_thread ? "function(early-cse)"
+                                                  : "function(instcombine<no-verify-fixpoint>,early-cse)");
 }
