@@ -383,6 +383,48 @@ static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int c
     return any;
 }
 
+/* Indexes below this one do not wrap around when a number of the same size is added. */
+#define MOST_NARROW (INT64_C(1) << 30)
+
+/* An address of an argument as ext(index) * scale + offset, whose index has 32 bits: what is to be added to
+ * the index, so that it may be compared instead of the address. False: it may not. */
+static bool compares_index(struct simd *s, LLVMValueRef call, struct place *place, int64_t *added) {
+    LLVMValueRef address = LLVMGetOperand(call, INSIDE_ADDRESS), extent = LLVMGetOperand(call, INSIDE_EXTENT);
+    *place = bounds_place(s->unit, address);
+    if (!place->index || !place->extension ||
+        !bound_address(s, address, extent, constant_of(call, INSIDE_BYTES)))
+        return false;
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(place->index)) != 32 || place->scale <= 0) return false;
+    int64_t offset = place->constant + (int64_t)constant_of(call, INSIDE_LOW);
+    if (place->scale & (place->scale - 1) || offset % place->scale) return false;
+    *added = offset / place->scale;
+    bool wraps = place->extension == LLVMZExt && *added > 0;
+    return !wraps && *added > -MOST_NARROW && *added < MOST_NARROW;
+}
+
+/* i1: whether an index of a chunk may be outside; NULL: indexes may not be compared. */
+static LLVMValueRef index_is_outside(struct simd *s, LLVMValueRef call, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct place place;
+    int64_t added;
+    if (!compares_index(s, call, &place, &added)) return NULL;
+    int log = log2_up(constant_of(call, INSIDE_BYTES));
+    LLVMTypeRef type = type_i64(s->unit);
+    LLVMValueRef count = read_extent(s, LLVMGetOperand(call, INSIDE_EXTENT),
+                                     offsetof(struct buffer_extent, bound) + (size_t)log * sizeof(uint64_t));
+    count = LLVMBuildAdd(b, count, i64_constant(s, (uint64_t)place.scale - 1), "");
+    count = LLVMBuildLShr(b, count, i64_constant(s, (uint64_t)log2_up((uint64_t)place.scale)), "");
+    LLVMValueRef operands[2] = {count, i64_constant(s, (uint64_t)MOST_NARROW)};
+    count = simd_intrinsic(s, "llvm.umin", &type, 1, operands, 2);
+    count = LLVMBuildTrunc(b, count, type_i32(s->unit), "");
+    LLVMValueRef index = chunk_of(s, place.index, chunk);
+    if (added) index = LLVMBuildAdd(b, index, chunk_splat(s, simd_i32(s, (uint32_t)added)), "");
+    LLVMValueRef outside = LLVMBuildICmp(b, LLVMIntUGE, index, chunk_splat(s, count), "");
+    LLVMValueRef mask = mask_chunk(s, chunk);
+    if (mask) outside = LLVMBuildSelect(b, mask, outside, LLVMConstNull(mask_type(s)), "");
+    return mask_any(s, &outside, 1);
+}
+
 static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT),
@@ -403,6 +445,12 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
         inside_branch(s->unit, misses, beyond, inside);
         LLVMPositionBuilderAtEnd(b, beyond);
         addresses = chunk_of(s, address, chunk);
+    }
+    LLVMValueRef narrow = piece ? NULL : index_is_outside(s, call, chunk);
+    if (narrow) {
+        LLVMBasicBlockRef beyond = simd_block(s, "beyond");
+        inside_branch(s->unit, narrow, beyond, inside);
+        LLVMPositionBuilderAtEnd(b, beyond);
     }
     LLVMValueRef numbers = as_numbers(s, addresses, low);
     LLVMValueRef outside = lanes_outside(s, numbers, start, extent, bytes, chunk);
