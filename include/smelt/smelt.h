@@ -560,7 +560,7 @@ SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_de
  * on with it. Kernels without such code wait for the best: those with atomic operations whose order matters,
  * and with math modes other than safe, for example. So do launches with a time-out of less than 30 seconds,
  * smelt_kernel_prepare, recordings, and packages. A process that exits does not wait for compiles in the
- * background; a forked child starts its own.
+ * background, except for the assembler in a GPU's driver; a forked child starts its own.
  *
  * Waits for the best code of all launches of the kernel so far. An error is that of the first compile that
  * failed (COMPILE, LIMIT, TIMEOUT …): launches go on with quick code. INTERRUPTED: `interrupt` (may be NULL)
