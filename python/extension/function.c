@@ -305,6 +305,8 @@ static bool bind_all(struct dispatch *dispatch) {
             return false;
         }
         if (parameter->used && !bind_value(dispatch, value, parameter)) return false;
+        /* Code is compiled with it, as when the parameters were learnt. */
+        if (!parameter->used && is_number(value)) guess_buffer(value, &dispatch->desc.buffers[i]);
     }
     list_buffers(dispatch, true, names, sizeof names);
     if (!*names) return true;

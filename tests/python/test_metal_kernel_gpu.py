@@ -159,11 +159,12 @@ def test_a_functions_first_call_compiles_once(build_folder):
         #include <metal_stdlib>
         struct shape { int n[5]; };
         kernel void axpy(device float *y [[buffer(0)]], constant float &a [[buffer(1)]], constant shape &s [[buffer(2)]],
-                         constant float3 &v [[buffer(3)]], uint i [[thread_position_in_grid]]) { y[i] += a * v.x + s.n[1]; }
+                         constant float3 &v [[buffer(3)]], constant int &unused [[buffer(4)]],
+                         uint i [[thread_position_in_grid]]) { y[i] += a * v.x + s.n[1]; }
         ''')
         with tempfile.NamedTemporaryFile() as file:
             smelt.metal.start_capture(file.name)
-            lib.axpy(x, 2.5, np.arange(5, dtype=np.int32).view(np.uint8), [1.0, 2.0, 3.0], threads=100, group_size=32)
+            lib.axpy(x, 2.5, np.arange(5, dtype=np.int32).view(np.uint8), [1.0, 2.0, 3.0], 7, threads=100, group_size=32)
             smelt.metal.stop_capture()
             events = json.load(open(file.name))["traceEvents"]
         assert [event["name"] for event in events if event.get("name", "").startswith("compile ")] == ["compile axpy"]
