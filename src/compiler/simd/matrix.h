@@ -76,7 +76,10 @@ static inline bool matrix_adds_to(const struct matrix *product, const struct mat
            LLVMGetOperand(product->halves[1], 3) == sum->halves[1];
 }
 
-/* matrix_find.c — decides, when all shapes are known. */
+/* matrix_find.c — whether rows are worth chunks of 256 bits where registers are wider: there are products of
+ * floats from threadgroup memory, whose sums then stay in registers (matrix_loop.c). */
+bool simd_matrix_pays(LLVMValueRef entry);
+/* … decides, when all shapes are known. */
 void matrix_find(struct simd *s);
 
 /* matrix.c — the second half of the product of which the call is the first half; or NULL. */

@@ -289,6 +289,23 @@ static void find_stores(struct simd *s, LLVMBasicBlockRef block) {
     }
 }
 
+/* A load of a float from threadgroup memory, in the product's block. */
+static bool is_staged(LLVMValueRef product, unsigned operand) {
+    LLVMValueRef load = LLVMGetOperand(product, operand);
+    return LLVMIsALoadInst(load) && LLVMGetInstructionParent(load) == LLVMGetInstructionParent(product) &&
+           LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMFloatTypeKind &&
+           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(load, 0))) == THREADGROUP_SPACE;
+}
+
+bool simd_matrix_pays(LLVMValueRef entry) {
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (intrinsic_of(call) != INTRINSIC_SIMD_MATRIX_PRODUCT) continue;
+        if (is_staged(call, 0) && is_staged(call, 2)) return true;
+    }
+    return false;
+}
+
 static bool find_products(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry) {
         if (!runs_for_all(s, block)) continue;

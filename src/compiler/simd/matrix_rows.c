@@ -395,15 +395,15 @@ static LLVMValueRef load_element(struct simd *s, const struct operand *operand, 
 
 /* Some rows of the sums of a few chains. A multiply-add takes four cycles, and two start in each, so fewer
  * than eight sums would wait for each other, and with more than twelve the operands would not fit 16
- * registers. */
+ * registers, nor with more than 24 fit 32. */
 struct tile {
     int group, row, rows;
     LLVMValueRef sums[MOST_CHAINS][MATRIX_SIZE];
 };
 
-static int rows_of_tile(const struct chains *chains) {
-    static const int rows[MOST_CHAINS + 1] = {0, 8, 4, 4, 3};
-    return rows[chains->count];
+static int rows_of_tile(const struct simd *s, const struct chains *chains) {
+    static const int rows[MOST_CHAINS + 1] = {0, 8, 4, 4, 3}, of_many[MOST_CHAINS + 1] = {0, 8, 8, 8, 4};
+    return (s->registers > 16 ? of_many : rows)[chains->count];
 }
 
 static void add_product(struct simd *s, const struct chains *chains, int n, struct tile *tile,
@@ -441,7 +441,7 @@ static void add_product(struct simd *s, const struct chains *chains, int n, stru
 }
 
 static void emit_chains(struct simd *s, const struct chains *chains, struct matrix_rows **list) {
-    int most = rows_of_tile(chains);
+    int most = rows_of_tile(s, chains);
     for (int group = 0; group < s->lanes / SIMDGROUP_LANES; group++)
         for (int row = 0; row < MATRIX_SIZE; row += most) {
             if (!matrix_loop_takes_tile(s)) continue;

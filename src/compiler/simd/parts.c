@@ -92,7 +92,7 @@ bool simd_can_be_in_parts(struct simd *s, int place, bool (*suits)(struct simd *
 }
 
 int simd_part_chunks(struct simd *s, int place, int *before) {
-    int registers = simd_registers(s), own = carried_registers(s, s->blocks[place].original);
+    int registers = s->registers, own = carried_registers(s, s->blocks[place].original);
     int chunks = s->chunk_count, from;
     if (!own || own > registers || own * chunks <= registers - 4 ||
         !simd_can_be_in_parts(s, place, simd_is_alone, &from))

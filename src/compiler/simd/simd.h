@@ -108,7 +108,8 @@ struct simd {
     LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */
     int lanes, chunk_lanes, chunk_count;
     int first_chunk, end_chunk; /* that are being written: all, or a part of them (parts.c) */
-    int vector_bits;            /* of the target's registers: 512, 256 or 128 */
+    int vector_bits;            /* of a chunk of 32-bit elements: 512, 256 or 128, at most the target's */
+    int registers;              /* vector registers of the target */
     const struct code_shape *code;
     /* Analysis. */
     struct value **table;
@@ -151,8 +152,6 @@ struct simd {
 /* ---- Types and constants (values.c). */
 /* Whether threads side by side, of one lane per chunk, go on together from instruction to instruction. */
 bool simd_goes_together(const struct simd *s);
-/* Vector registers of the target. */
-int simd_registers(const struct simd *s);
 LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element);
 LLVMTypeRef simd_i1(struct simd *s);
 LLVMTypeRef mask_type(struct simd *s);                         /* of one chunk */

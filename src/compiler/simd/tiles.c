@@ -233,7 +233,7 @@ static int cost_of_parts(const struct tile *tile, int rows, int columns) {
 }
 
 int tile_choose(const struct simd *s, const struct tile *tile, int *rows, int *columns) {
-    int registers = simd_registers(s), best = 0;
+    int registers = s->registers, best = 0;
     for (int c = 1; c <= tile->columns; c++)
         for (int r = 1; r <= tile->rows; r++) {
             bool even = parts_of(tile->rows, parts_of(tile->rows, r)) == r &&

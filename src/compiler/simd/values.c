@@ -35,10 +35,6 @@ LLVMValueRef lanes_constant(struct simd *s, LLVMTypeRef element, const int64_t *
     return LLVMConstVector(lanes, (unsigned)count);
 }
 
-int simd_registers(const struct simd *s) {
-    return s->vector_bits == 512 ? 32 : 16;
-}
-
 LLVMValueRef lanes_splat(struct simd *s, LLVMValueRef scalar, int lanes) {
     LLVMBuilderRef b = s->unit->builder;
     if (s->chunk_lanes == 1 && lanes == 1) return scalar;

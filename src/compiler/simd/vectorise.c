@@ -4,7 +4,7 @@
  * takes a pointer to a struct gang_context; image.lanes, stack_bytes. Refuses what it cannot do:
  * unit->refused. */
 #include "compiler/budget.h"
-#include "compiler/simd/simd.h"
+#include "compiler/simd/matrix.h"
 #include "compiler/simd/tiles.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -44,7 +44,7 @@ static int carried_values(LLVMValueRef entry, bool integers) {
 /* Whether the values that a gang of so many lanes carries around a loop leave four registers for others: a
  * sum in memory is loaded and stored by each multiply-add. One simdgroup is the smallest gang. */
 static bool fits_registers(const struct simd *s, int lanes, int carried) {
-    return lanes <= SIMDGROUP_LANES || carried * (lanes / (s->vector_bits / 32)) <= simd_registers(s) - 4;
+    return lanes <= SIMDGROUP_LANES || carried * (lanes / (s->vector_bits / 32)) <= s->registers - 4;
 }
 
 /* Chosen so that code generation takes less than 60 ms: instructions of the thread times chunks of the gang.
@@ -58,7 +58,7 @@ static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has)
     *has = false;
     if (threads > GANG_MAX_LANES) return SMELT_OK;
     TRY(simd_measure_whole_group(s, (int)threads, s->chunk_lanes, &instructions, &carried));
-    *has = instructions <= MAX_GANG_INSTRUCTIONS && carried <= simd_registers(s) - 4;
+    *has = instructions <= MAX_GANG_INSTRUCTIONS && carried <= s->registers - 4;
     return SMELT_OK;
 }
 
@@ -105,7 +105,7 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
 /* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
  * vectors across lanes. */
 static int lanes_in_thread(struct simd *s) {
-    int carried = carried_values(s->entry, true), registers = simd_registers(s);
+    int carried = carried_values(s->entry, true), registers = s->registers;
     if (carried < TILE_VALUES || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
     int room = registers / 2 * (s->vector_bits / 32), lanes = 4;
     while (lanes > 1 && carried * lanes > room + room / 8) lanes /= 2;
@@ -461,7 +461,9 @@ static smelt_status check_gang(struct simd *s, enum budget budget) {
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(budget_check_thread(unit));
-    s->vector_bits = simd_vector_bits(unit->request->cpu, unit->request->features);
+    int bits = simd_vector_bits(unit->request->cpu, unit->request->features);
+    s->registers = bits == 512 ? 32 : 16;
+    s->vector_bits = bits == 512 && !s->code->masked && simd_matrix_pays(s->entry) ? 256 : bits;
     find_edges_that_matter(s);
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
