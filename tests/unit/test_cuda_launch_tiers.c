@@ -5,9 +5,12 @@
 #include "device/cuda/stream.h"
 #include "device/executable.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- An entry whose codes are not compiled. */
 
@@ -16,10 +19,10 @@ static const char quick_code[] = "quick .entry __smelt_entry(.param [64])",
                   wrong_code[] = "FAKE LINK ERROR: no such instruction";
 
 struct entry {
-    const char
-        *best; /* the text of the best code; each test has its own, as the cache keeps what it becomes */
+    const char *best, *quick; /* the codes' texts; quick NULL: quick_code */
     bool alone;
-    int compiles, holds;
+    int compiles;
+    atomic_int holds;
 };
 
 static smelt_status give_image(void *context, const char *target, const struct code_shape *shape,
@@ -30,18 +33,24 @@ static smelt_status give_image(void *context, const char *target, const struct c
     entry->compiles++;
     *image = (struct image){.engine = ENGINE_PTX, .quick = quick, .alone = entry->alone};
     image->bindings = calloc(1, 1);
-    image->object = strdup(quick ? quick_code : entry->best);
+    image->object = strdup(!quick ? entry->best : entry->quick ? entry->quick : quick_code);
     image->object_size = strlen(image->object) + 1;
     *cache_hit = false;
     return SMELT_OK;
 }
 
 static void hold(void *context) {
-    ((struct entry *)context)->holds++;
+    atomic_fetch_add(&((struct entry *)context)->holds, 1);
 }
 
 static void let_go(void *context) {
-    ((struct entry *)context)->holds--;
+    atomic_fetch_sub(&((struct entry *)context)->holds, 1);
+}
+
+/* What the background holds must outlive its job. */
+static void unload(struct entry *entry, struct executable *executable) {
+    while (atomic_load(&entry->holds)) sched_yield();
+    executable_unload(executable);
 }
 
 static struct executable *load(struct entry *entry) {
@@ -80,7 +89,13 @@ static const char *code_of(struct executable *executable, struct launch *launch)
 
 static void test_quick_code_runs_until_the_best_is_loaded(void **state) {
     (void)state;
-    struct entry entry = {.best = best_code};
+    /* Texts of which the disk cache has no machine code. */
+    char quick[80], best[80];
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(quick, sizeof quick, "%s // %ld.%09ld", quick_code, (long)now.tv_sec, now.tv_nsec);
+    snprintf(best, sizeof best, "%s // %ld.%09ld", best_code, (long)now.tv_sec, now.tv_nsec);
+    struct entry entry = {.best = best, .quick = quick};
     struct executable *executable = load(&entry);
     smelt_run_info info = {0};
     struct launch launch = {.info = &info};
@@ -93,7 +108,7 @@ static void test_quick_code_runs_until_the_best_is_loaded(void **state) {
     assert_int_equal(fake->calls("cuLinkCreate_v2"), 0);
     assert_int_equal(fake->calls("cuModuleLoadDataEx"), 0);
     assert_int_equal(entry.compiles, 2);
-    executable_unload(executable);
+    unload(&entry, executable);
 }
 
 static void test_quick_code_serves_grids_of_other_sizes(void **state) {
@@ -105,7 +120,7 @@ static void test_quick_code_serves_grids_of_other_sizes(void **state) {
     assert_string_equal(code_of(executable, &(struct launch){.grid = {1 << 20, 64}}), "quick");
     (void)executable_wait(executable);
     assert_int_equal(entry.compiles, 3); /* quick code once, the best, in vain, for each size */
-    executable_unload(executable);
+    unload(&entry, executable);
 }
 
 static void test_launches_go_on_with_quick_code_if_the_best_cannot_be_assembled(void **state) {
@@ -119,8 +134,7 @@ static void test_launches_go_on_with_quick_code_if_the_best_cannot_be_assembled(
                    "FAKE LINK ERROR: no such instruction");
     assert_string_equal(code_of(executable, &launch), "quick");
     assert_int_equal(entry.compiles, 2);
-    executable_unload(executable);
-    assert_int_equal(entry.holds, 0);
+    unload(&entry, executable);
 }
 
 static void test_a_launch_that_asks_for_the_best_waits_for_it(void **state) {
@@ -129,10 +143,10 @@ static void test_a_launch_that_asks_for_the_best_waits_for_it(void **state) {
     struct executable *executable = load(&entry);
     assert_string_equal(code_of(executable, &(struct launch){.best = true}), "best");
     assert_int_equal(entry.compiles, 1);
-    executable_unload(executable);
+    unload(&entry, executable);
     executable = load(&entry);
     assert_string_equal(code_of(executable, &(struct launch){.timeout = 5}), "best");
-    executable_unload(executable);
+    unload(&entry, executable);
 }
 
 static void test_recordings_hold_the_best(void **state) {
@@ -156,7 +170,7 @@ static void test_recordings_hold_the_best(void **state) {
     assert_int_equal(entry.compiles, 1);
     smelt_recording_release(recording);
     smelt_stream_release(stream);
-    executable_unload(executable);
+    unload(&entry, executable);
 }
 
 /* A program that captures its own stream, as PyTorch's CUDA graphs do. */
@@ -183,7 +197,7 @@ static void test_captures_of_the_caller_hold_the_best(void **state) {
     driver->graph_destroy(graph);
     smelt_stream_release(stream);
     driver->stream_destroy(native);
-    executable_unload(executable);
+    unload(&entry, executable);
 }
 
 int main(void) {
