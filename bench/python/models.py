@@ -1,11 +1,12 @@
 """Models of Hugging Face transformers with smelt's kernels, next to the same models as they are.
 
-    PYTHONPATH=build/python python bench/python/models.py [--device cuda] [JOB …]
+    PYTHONPATH=build/python python bench/python/models.py [--device cuda] [--compile] [JOB …]
 
 Weights are random. Both sides run in turns; a row has the medians of both and how many times as fast smelt's is. Jobs:
 vit (float32), sam (ViT-H's image encoder, 1024²), prefill and decode (a Llama of 8 billion parameters, 4096 tokens; of
 its 32 equal layers --layers are run), decode-int4 (weights packed to 4 bits, next to bfloat16), call (the host's time of
-one call of attention, next to torch's own)."""
+one call of attention, next to torch's own). prefill-int4 is prefill with packed weights. decode-captured and
+decode-int4-captured replay a step of both sides as a graph of CUDA, which takes no time of the host."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import copy
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -22,6 +23,16 @@ import transformers
 import smelt.torch
 
 Work = Callable[[], Any]
+
+
+class Settings(NamedTuple):
+    device: str
+    rounds: int
+    layers: int
+    compile: bool
+
+    def ready(self, model: Any) -> Any:
+        return torch.compile(model, fullgraph=True) if self.compile else model
 
 
 def seconds(work: Work, device: str) -> float:
@@ -38,56 +49,73 @@ def seconds(work: Work, device: str) -> float:
 
 
 @torch.no_grad()
-def compare(name: str, stock: Work, ours: Work, device: str, rounds: int) -> None:
+def compare(name: str, stock: Work, ours: Work, to: Settings) -> None:
     """Medians of both, run in turns."""
     for work in (stock, ours, stock, ours):
         work()
-    found = [(seconds(stock, device), seconds(ours, device)) for _ in range(rounds)]
+    found = [(seconds(stock, to.device), seconds(ours, to.device)) for _ in range(to.rounds)]
     theirs, mine = (statistics.median(column) for column in zip(*found))
-    print(f"{name:<28} stock {theirs * 1e3:9.3f} ms   smelt {mine * 1e3:9.3f} ms   {theirs / mine:.3f} × as fast", flush=True)
+    name = f"{name}{', compiled' if to.compile else ''}"
+    print(f"{name:<44} stock {theirs * 1e3:9.3f} ms   smelt {mine * 1e3:9.3f} ms   {theirs / mine:.3f} × as fast", flush=True)
 
 
-def vit(device: str, rounds: int, layers: int) -> None:
+def vit(to: Settings) -> None:
     config = transformers.ViTConfig(hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=12)
-    stock = transformers.ViTModel(config).eval().to(device)
+    stock = transformers.ViTModel(config).eval().to(to.device)
     ours = copy.deepcopy(stock)
     ours.set_attn_implementation("smelt")
-    pixels = torch.randn(4, 3, 224, 224, device=device)
-    compare("ViT-S float32, 4 pictures", lambda: stock(pixels), lambda: ours(pixels), device, rounds)
+    stock, ours = to.ready(stock), to.ready(ours)
+    pixels = torch.randn(4, 3, 224, 224, device=to.device)
+    compare("ViT-S float32, 4 pictures", lambda: stock(pixels), lambda: ours(pixels), to)
 
 
-def sam(device: str, rounds: int, layers: int) -> None:
-    config = transformers.SamVisionConfig(hidden_size=1280, num_hidden_layers=layers, num_attention_heads=16, mlp_dim=5120,
-                                          global_attn_indexes=list(range(layers - 1, 0, -4)))
-    stock = transformers.SamVisionModel(config).eval().to(device, torch.bfloat16)
+def sam(to: Settings) -> None:
+    config = transformers.SamVisionConfig(hidden_size=1280, num_hidden_layers=to.layers, num_attention_heads=16, mlp_dim=5120,
+                                          global_attn_indexes=list(range(to.layers - 1, 0, -4)))
+    stock = transformers.SamVisionModel(config).eval().to(to.device, torch.bfloat16)
     ours = copy.deepcopy(stock)
     ours.set_attn_implementation("smelt")
-    pixels = torch.randn(1, 3, 1024, 1024, device=device, dtype=torch.bfloat16)
-    compare(f"SAM encoder bf16, {layers} layers", lambda: stock(pixels), lambda: ours(pixels), device, rounds)
+    stock, ours = to.ready(stock), to.ready(ours)
+    pixels = torch.randn(1, 3, 1024, 1024, device=to.device, dtype=torch.bfloat16)
+    compare(f"SAM encoder bf16, {to.layers} layers", lambda: stock(pixels), lambda: ours(pixels), to)
 
 
-def llama(device: str, layers: int, weights: str | None) -> tuple[Any, Any]:
+def llama(to: Settings, weights: str | None) -> tuple[Any, Any]:
     """The model as it is, and with smelt's kernels."""
-    config = transformers.LlamaConfig(hidden_size=4096, intermediate_size=14336, num_hidden_layers=layers,
+    config = transformers.LlamaConfig(hidden_size=4096, intermediate_size=14336, num_hidden_layers=to.layers,
                                       num_attention_heads=32, num_key_value_heads=8, vocab_size=32000,
                                       max_position_embeddings=8192)
-    with torch.device(device):
+    with torch.device(to.device):
         stock = transformers.LlamaModel(config).eval().to(torch.bfloat16)
     ours = copy.deepcopy(stock)
     print(str(smelt.torch.optimize(ours, weights=weights)).replace("\n", "; "))
     return stock, ours
 
 
-def prefill(device: str, rounds: int, layers: int) -> None:
-    stock, ours = llama(device, layers, None)
-    tokens = torch.randint(0, 32000, (1, 4096), device=device)
-    compare(f"Llama 8B bf16 prefill, {layers} layers", lambda: stock(tokens, use_cache=False),
-            lambda: ours(tokens, use_cache=False), device, rounds)
+def captured(work: Work) -> Work:
+    """The replay of a graph of CUDA, captured from the work."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            work()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph.replay
 
 
-def decode(device: str, rounds: int, layers: int, weights: str | None = None) -> None:
-    stock, ours = llama(device, layers, weights)
-    tokens = torch.randint(0, 32000, (1, 4096), device=device)
+def prefill(to: Settings, weights: str | None = None) -> None:
+    stock, ours = (to.ready(model) for model in llama(to, weights))
+    tokens = torch.randint(0, 32000, (1, 4096), device=to.device)
+    compare(f"Llama 8B {weights or 'bf16'} prefill, {to.layers} layers", lambda: stock(tokens, use_cache=False),
+            lambda: ours(tokens, use_cache=False), to)
+
+
+def decode(to: Settings, weights: str | None = None, capture: bool = False) -> None:
+    stock, ours = llama(to, weights)
+    tokens = torch.randint(0, 32000, (1, 4096), device=to.device)
 
     def step(model: Any, cache: Any) -> Work:
         def work() -> None:
@@ -96,33 +124,37 @@ def decode(device: str, rounds: int, layers: int, weights: str | None = None) ->
         return work
 
     with torch.no_grad():
-        caches = [model(tokens, use_cache=True).past_key_values for model in (stock, ours)]
-    compare(f"Llama 8B {weights or 'bf16'} decode, {layers} layers", step(stock, caches[0]), step(ours, caches[1]), device,
-            rounds)
+        steps = [step(model, model(tokens, use_cache=True).past_key_values) for model in (stock, ours)]
+        if capture:
+            steps = [captured(work) for work in steps]
+    compare(f"Llama 8B {weights or 'bf16'} decode{', captured' if capture else ''}, {to.layers} layers", *steps, to)
 
 
-def call(device: str, rounds: int, layers: int) -> None:
+def call(to: Settings) -> None:
     """One call on few elements: the time until it returns."""
-    q, k, v = (torch.randn(1, 1, 16, 32, device=device) for _ in range(3))
+    q, k, v = (torch.randn(1, 1, 16, 32, device=to.device) for _ in range(3))
     sides = {"torch": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v),
              "smelt": lambda: smelt.torch.scaled_dot_product_attention(q, k, v)}
     found: dict[str, list[float]] = {name: [] for name in sides}
     with torch.no_grad():
-        for _ in range(rounds):
+        for _ in range(to.rounds):
             for name, work in sides.items():
                 began = time.perf_counter()
                 for _ in range(200):
                     work()
                 found[name].append((time.perf_counter() - began) / 200)
-                if device != "cpu":
+                if to.device != "cpu":
                     torch.cuda.synchronize()
     print("host time of a call of attention: " + ", ".join(f"{name} {statistics.median(times) * 1e6:.1f} µs"
                                                           for name, times in found.items()))
 
 
-JOBS: dict[str, Callable[[str, int, int], None]] = {
-    "vit": vit, "sam": sam, "prefill": prefill, "decode": decode,
-    "decode-int4": lambda device, rounds, layers: decode(device, rounds, layers, "int4"), "call": call}
+JOBS: dict[str, Callable[[Settings], None]] = {
+    "vit": vit, "sam": sam, "prefill": prefill, "prefill-int4": lambda to: prefill(to, "int4"),
+    "decode": decode, "decode-int4": lambda to: decode(to, "int4"),
+    "decode-captured": lambda to: decode(to, capture=True),
+    "decode-int4-captured": lambda to: decode(to, "int4", True), "call": call}
+COMPILED = ("vit", "sam", "prefill", "prefill-int4")
 
 
 def main() -> None:
@@ -131,13 +163,15 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--layers", type=int, default=4, help="of the models whose layers are alike (default 4)")
+    parser.add_argument("--compile", action="store_true", help=f"both sides of {', '.join(COMPILED)} by torch.compile")
     arguments = parser.parse_args()
     wrong = [job for job in arguments.jobs if job not in JOBS]
     if wrong:
         parser.error(f"job '{wrong[0]}' does not exist; expected some of {', '.join(JOBS)}")
     smelt.torch.transformers.register()
     for job in arguments.jobs or JOBS:
-        JOBS[job](arguments.device, arguments.rounds, arguments.layers)
+        compiled = arguments.compile and job in COMPILED
+        JOBS[job](Settings(arguments.device, arguments.rounds, arguments.layers, compiled))
 
 
 if __name__ == "__main__":

@@ -65,9 +65,10 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
     dimensions before the last two are broadcast with those of x. scales: one value per group_size elements of a row.
     mode "affine": bits 2, 3, 4, 5, 6 or 8 and groups of 32, 64 or 128 (4 and 64 if None); a weight is element · scale + bias.
     "mxfp4" and "mxfp8": fp4_e2m1 and fp8_e4m3 elements in groups of 32, uint8 scales 2^(scale - 127), no biases.
-    Weights and sums are float32; the result has the dtype of x, in mode affine the common one of x, scales and biases.
+    Sums are float32; the result has the dtype of x, in mode affine the common one of x, scales and biases.
     Where transpose is true, w is a matrix of 2, 4 or 8 bits, x has 32 rows at most and no gradient is wanted, one kernel
-    computes it, which stores no weights.
+    computes it, which stores no weights; they are float32. Otherwise weights are unpacked first, to the dtype of the result;
+    to float32 where a gradient is wanted, or where x is float16 and the mode is not affine.
     Raises ValueError for other shapes, dtypes and settings."""
     x, w, scales = asarray(x), asarray(w), asarray(scales)
     biases = None if biases is None else asarray(biases)
@@ -85,11 +86,14 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
     if kernel and any(a.device == "graph" for a in (x, w, *planes)):
         x = x if len(dtypes) == 1 else x.astype(float32)
         return apply(_NAME, (x, w, *planes), starts=(bits, group_size, list(_MODES).index(mode)))
-    if kernel and not any(tape_tracks(a) for a in (x, scales, biases) if a is not None):
+    tracked = any(tape_tracks(a) for a in (x, *planes))
+    if kernel and not tracked:
         x = x if len(dtypes) == 1 else x.astype(float32)
         return _quantized_matmul(x, w, scales, biases, bits, group_size, list(_MODES).index(mode))
-    weights = apply("dequantize", (w, *planes), starts=(bits, group_size, list(_MODES).index(mode)), dtype=float32)
-    product = matmul(x.astype(float32), swapaxes(weights, -1, -2) if transpose else weights)
+    wide = tracked or len(dtypes) > 1 or (not affine and x.dtype == float16)  # powers of two of MX exceed float16
+    unpacked = float32 if wide else x.dtype
+    weights = apply("dequantize", (w, *planes), starts=(bits, group_size, list(_MODES).index(mode)), dtype=unpacked)
+    product = matmul(x.astype(unpacked), swapaxes(weights, -1, -2) if transpose else weights)
     return product.astype(x.dtype if len(dtypes) == 1 else float32)
 
 
