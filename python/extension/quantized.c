@@ -1,5 +1,5 @@
-/* Products with packed matrices: for smelt.operations.quantised, of arrays that it has checked, and for tensors
- * of torch. */
+/* Products with packed matrices: for smelt.operations.quantised, of arrays that it has checked, and for
+ * tensors of torch. */
 #include "operations.h"
 
 static PyObject *quantized_matmul(PyObject *self, PyObject *arguments) {

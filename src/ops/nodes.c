@@ -10,19 +10,27 @@ static struct expression open(const struct call *call) {
     return (struct expression){.device = call->desc->device, .stream = call->desc->stream};
 }
 
-/* ---- Attention: q, k, v, then the mask if starts[1] is 1, then sinks. */
+/* ---- Attention: q, k, v, then the mask if starts[1] is 1, or both biases if it is 2, then sinks. */
 
 static smelt_status read_attention(const struct call *call, smelt_attention_desc *desc) {
-    bool masked = call->desc->starts[1] == 1;
-    if (call->count < 3 + masked || call->count > 4 + masked)
+    static const char *const names[3] = {"", ", mask", ", bias_lines, bias_columns"};
+    int64_t more = call->desc->starts[1];
+    if (more < 0 || more > 2)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "attention: starts[1] is %lld; expected 0, 1 (a mask) or 2 (biases)", (long long)more);
+    bool masked = more == 1, biased = more == 2;
+    int sinks = 3 + (int)more;
+    if (call->count < sinks || call->count > sinks + 1)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "attention: %d arrays are given; expected q, k, v%s, and sinks or not", call->count,
-                    masked ? ", mask" : "");
+                    names[more]);
     *desc = (smelt_attention_desc){.q = call->inputs[0],
                                    .k = call->inputs[1],
                                    .v = call->inputs[2],
                                    .mask = masked ? call->inputs[3] : NULL,
-                                   .sinks = call->count > 3 + masked ? call->inputs[3 + masked] : NULL,
+                                   .bias_lines = biased ? call->inputs[3] : NULL,
+                                   .bias_columns = biased ? call->inputs[4] : NULL,
+                                   .sinks = call->count > sinks ? call->inputs[sinks] : NULL,
                                    .scale = call->desc->numbers[0],
                                    .causal = call->desc->starts[0] == 1,
                                    .device = call->device,
@@ -63,6 +71,20 @@ static smelt_array *masked(struct expression *e, smelt_array *scores, smelt_arra
                                              .weak = 4});
 }
 
+/* The elements of a key's line and column added to its score; `all` is the shape of the scores. */
+static smelt_array *with_biases(struct expression *e, smelt_array *scores, const smelt_attention_desc *desc,
+                                const smelt_shape *all) {
+    if (!desc->bias_lines) return scores;
+    const int64_t *q = all->size;
+    int64_t lines = desc->bias_lines->shape.size[3], columns = desc->bias_columns->shape.size[3];
+    smelt_array *by_line = expr_reshape(e, expr_astype(e, desc->bias_lines, SMELT_FLOAT32),
+                                        &(smelt_shape){5, {q[0], q[1], q[2], lines, 1}});
+    smelt_array *by_column = expr_reshape(e, expr_astype(e, desc->bias_columns, SMELT_FLOAT32),
+                                          &(smelt_shape){5, {q[0], q[1], q[2], 1, columns}});
+    smelt_array *biases = expr_binary(e, SMELT_OPERATION_ADD, by_line, by_column);
+    return expr_binary(e, SMELT_OPERATION_ADD, scores, expr_reshape(e, biases, all));
+}
+
 /* x, or `other` where it is `value`. */
 static smelt_array *replaced(struct expression *e, smelt_array *x, double value, double other) {
     return expr_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
@@ -83,7 +105,7 @@ smelt_status compose_attention(const struct call *call, smelt_array **result) {
         expr_with(&e, SMELT_OPERATION_MULTIPLY, expr_astype(&e, desc.q, SMELT_FLOAT32), desc.scale);
     smelt_array *keys = expr_transpose(&e, expr_astype(&e, desc.k, SMELT_FLOAT32), (int[]){0, 1, 3, 2});
     smelt_array *scores = expr_binary(&e, SMELT_OPERATION_MATMUL, expr_reshape(&e, rows, &together), keys);
-    scores = masked(&e, expr_reshape(&e, scores, &all), desc.mask);
+    scores = with_biases(&e, masked(&e, expr_reshape(&e, scores, &all), desc.mask), &desc, &all);
     if (desc.causal) scores = masked(&e, scores, causal_mask(&e, q[2], k[2]));
     /* The result does not depend on what is subtracted, which only keeps exponentials small. */
     smelt_array *top =

@@ -9,9 +9,8 @@ torch = pytest.importorskip("torch")
 
 import smelt  # noqa: E402
 import smelt.torch  # noqa: E402
+from torch_devices import DEVICES, needs_gpu  # noqa: E402
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
 
 # (B, H, W, C), (N, M): channels on both sides of a simdgroup, odd sizes, single pixels.

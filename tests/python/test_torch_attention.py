@@ -5,13 +5,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import smelt.torch  # noqa: E402
+from torch_devices import DEVICES  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
 TOLERANCES = {torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
-def inputs(dtype, heads=4, key_heads=2, rows=13, keys=21, depth=24):
-    return [torch.randn(2, size, n, depth, dtype=dtype, requires_grad=True)
+def inputs(dtype, heads=4, key_heads=2, rows=13, keys=21, depth=24, device="cpu"):
+    return [torch.randn(2, size, n, depth, dtype=dtype, device=device, requires_grad=True)
             for n, size in ((heads, rows), (key_heads, keys), (key_heads, keys))]
 
 
@@ -20,17 +21,19 @@ def expected_of(q, k, v, mask, causal):
     q, k, v = (x.double().transpose(1, 2) for x in (q, k, v))
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     if causal:
-        mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
+        mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(k.shape[2] - q.shape[2])
     mask = mask.double() if mask is not None and mask.dtype != torch.bool else mask
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
 @pytest.mark.parametrize("kind", ["all", "causal", "bool", "floats", "floats per row"])
-def test_values_and_gradients(dtype, kind):
-    tensors = inputs(dtype)
-    mask = {"bool": lambda: torch.rand(2, 1, 13, 21) < 0.7, "floats": lambda: torch.randn(2, 4, 13, 21, requires_grad=True),
-            "floats per row": lambda: torch.randn(13, 1, requires_grad=True)}.get(kind, lambda: None)()
+def test_values_and_gradients(dtype, kind, device):
+    tensors = inputs(dtype, device=device)
+    mask = {"bool": lambda: torch.rand(2, 1, 13, 21, device=device) < 0.7,
+            "floats": lambda: torch.randn(2, 4, 13, 21, device=device, requires_grad=True),
+            "floats per row": lambda: torch.randn(13, 1, device=device, requires_grad=True)}.get(kind, lambda: None)()
     derived = [*tensors, mask] if kind.startswith("floats") else tensors
     made = smelt.torch.scaled_dot_product_attention(*(x.transpose(1, 2) for x in tensors), mask=mask, causal=kind == "causal")
     expected = expected_of(*tensors, mask, kind == "causal")

@@ -9,9 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from smelt.torch import TorchMetalKernel  # noqa: E402
+from torch_devices import DEVICES, needs_gpu  # noqa: E402
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
 
 ROWS = """

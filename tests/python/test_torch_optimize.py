@@ -9,6 +9,7 @@ transformers = pytest.importorskip("transformers")
 
 import smelt.torch  # noqa: E402
 from torch import nn  # noqa: E402
+from torch_devices import DEVICES  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
@@ -34,12 +35,13 @@ DECODERS = {"llama": lambda: decoder("Llama"), "qwen3": lambda: decoder("Qwen3",
                 "original_max_position_embeddings": 64, "rope_theta": 10000.0})}
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=lambda dtype: str(dtype).removeprefix("torch."))
 @pytest.mark.parametrize("kind", DECODERS)
 @torch.no_grad()
-def test_outputs_are_those_of_stock(kind, dtype):
-    model = DECODERS[kind]().to(dtype)
-    tokens = torch.randint(3, 101, (2, 19))
+def test_outputs_are_those_of_stock(kind, dtype, device):
+    model = DECODERS[kind]().to(device, dtype)
+    tokens = torch.randint(3, 101, (2, 19), device=device)
     expected = model(tokens).logits.float()
     exact = copy.deepcopy(model).float()(tokens).logits
     report = smelt.torch.optimize(model)
@@ -53,10 +55,11 @@ def test_outputs_are_those_of_stock(kind, dtype):
     assert norms == (9 if kind == "qwen3" else 5)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @torch.no_grad()
-def test_generated_tokens_are_those_of_stock():
-    model = decoder("Llama")
-    tokens = torch.randint(3, 101, (2, 7))
+def test_generated_tokens_are_those_of_stock(device):
+    model = decoder("Llama").to(device)
+    tokens = torch.randint(3, 101, (2, 7), device=device)
     settings = {"max_new_tokens": 12, "do_sample": False, "attention_mask": torch.ones_like(tokens), "pad_token_id": 0}
     expected = model.generate(tokens, **settings)
     smelt.torch.optimize(model)
@@ -85,21 +88,38 @@ def unpacked(layer):
     return values * torch.exp2(layer.scales.double() - 127).repeat_interleave(layer.form.group_size, 1)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("weights, most", [("int4", 0.12), ("int8", 0.008), ("fp8", 0.04)])
 @torch.no_grad()
-def test_packed_weights(weights, most):
-    linear = nn.Linear(192, 33)
+def test_packed_weights(weights, most, device):
+    linear = nn.Linear(192, 33, device=device)
     layer = smelt.torch.QuantizedLinear.pack(linear, weights)
     found = unpacked(layer)
     assert torch.linalg.norm(found - linear.weight) < most * torch.linalg.norm(linear.weight)
-    for shape in ((192,), (1, 192), (2, 5, 192)):
-        x = torch.randn(shape)
+    for shape in ((192,), (1, 192), (2, 5, 192), (3, 17, 192)):
+        x = torch.randn(shape, device=device)
         expected = x.double() @ found.T + linear.bias
         torch.testing.assert_close(layer(x).double(), expected, rtol=1e-5, atol=1e-5)
-    x = torch.randn(3, 192, requires_grad=True)
+    x = torch.randn(3, 192, device=device, requires_grad=True)
     with torch.enable_grad():
         layer(x).sum().backward()
     torch.testing.assert_close(x.grad.double(), found.sum(0).expand(3, -1), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=lambda dtype: str(dtype).removeprefix("torch."))
+@torch.no_grad()
+def test_packed_weights_of_16_bits(dtype, device):
+    roundoff = torch.finfo(dtype).eps / 2
+    for weights in ("int4", "int8", "fp8"):
+        layer = smelt.torch.QuantizedLinear.pack(nn.Linear(192, 33, bias=False, device=device, dtype=dtype), weights)
+        found = unpacked(layer)
+        for shape in ((192,), (2, 5, 192), (3, 17, 192)):  # the last has more rows than the kernel takes
+            x = torch.randn(shape, device=device, dtype=dtype)
+            expected, sizes = x.double() @ found.T, x.double().abs() @ found.T.abs()
+            made = layer(x)
+            assert made.dtype == dtype and made.device == x.device
+            assert bool(((made.double() - expected).abs() <= roundoff * (2 * expected.abs() + sizes) + 1e-5 * sizes).all())
 
 
 @torch.no_grad()

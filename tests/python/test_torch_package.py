@@ -150,6 +150,30 @@ def test_models_of_transformers(tmp_path):
         compare(tmp_path, llama, {"input_ids": torch.randint(0, 99, (1, 19))})
 
 
+def test_relative_positions_of_sam(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    smelt.torch.transformers.register()
+    config = transformers.SamVisionConfig(hidden_size=64, output_channels=32, num_hidden_layers=2, num_attention_heads=2,
+                                          image_size=56, patch_size=8, window_size=3, global_attn_indexes=[1], mlp_dim=96)
+    model = transformers.SamVisionModel(config).eval()
+    for name, weight in model.named_parameters():
+        if "rel_pos" in name:
+            torch.nn.init.normal_(weight, std=0.5)
+    model.set_attn_implementation("smelt")
+    compare(tmp_path, model, (torch.randn(1, 3, 56, 56),))
+
+
+@pytest.mark.parametrize("weights", [None, "int4", "fp8"])
+@pytest.mark.parametrize("tokens", [7, 19])
+def test_optimized_models(tmp_path, weights, tokens):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+                                      num_key_value_heads=2, vocab_size=99, use_cache=False)
+    model = transformers.LlamaForCausalLM(config).eval()
+    smelt.torch.optimize(model, weights=weights)
+    compare(tmp_path, model, {"input_ids": torch.randint(0, 99, (2, tokens))})
+
+
 def test_packages_run_by_the_command_without_a_compiler(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 3)).eval()
     inputs = torch.randn(5, 6)

@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import smelt.torch  # noqa: E402
+from torch_devices import DEVICES  # noqa: E402
 
 smelt.torch.transformers.register()
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -104,12 +105,13 @@ class Counted:
         monkeypatch.setattr(attention, "_attention_of", counted)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", MODELS)
-def test_outputs_are_those_of_stock_attention(name, dtype, monkeypatch):
+def test_outputs_are_those_of_stock_attention(name, dtype, device, monkeypatch):
     create, kind = MODELS[name]
-    model = randomised(create()).to(dtype)
-    given = inputs_of(kind, dtype)
+    model = randomised(create()).to(device, dtype)
+    given = {key: x.to(device) for key, x in inputs_of(kind, dtype).items()}
     expected = output(model, given)
     counted = Counted(monkeypatch)
     model.set_attn_implementation("smelt")
@@ -134,9 +136,10 @@ def test_padding_is_masked():
 
 @pytest.mark.parametrize("kind, settings", [("Llama", {}), ("Qwen3", {"head_dim": 32}), ("Mistral", {"sliding_window": 5})])
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
-def test_generate_gives_the_same_tokens(kind, settings, cache):
-    model = decoder(kind, **settings).eval()
-    prompt = torch.randint(3, 101, (2, 11))
+@pytest.mark.parametrize("device", DEVICES)
+def test_generate_gives_the_same_tokens(kind, settings, cache, device):
+    model = decoder(kind, **settings).eval().to(device)
+    prompt = torch.randint(3, 101, (2, 11), device=device)
     mask = torch.ones_like(prompt)
     mask[0, :3] = 0
     options = {"attention_mask": mask, "max_new_tokens": 24, "min_new_tokens": 24, "do_sample": False, "pad_token_id": 0,

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 import smelt
+from smelt._smelt import apply as _apply
 
 __all__ = ["OPERATORS", "dtype_of"]
 
@@ -522,6 +523,22 @@ def _smelt_attention(q: Value, k: Value, v: Value, mask: Value, scale: float, ca
     return [_fused(q, k, v, mask, scale, causal), None]
 
 
+def _attention_with_bias(q: Value, k: Value, v: Value, lines: Value, columns: Value, scale: float) -> Value:
+    return _apply("attention", (q, k, v, lines, columns), numbers=(scale,), starts=(0, 2))
+
+
+# ---- Other operations of smelt.torch.
+
+def _rms_norm(x: Value, weight: Value, eps: float) -> Value:
+    return _apply("rms_norm", (x, weight), numbers=(eps,))
+
+
+def _quantized_linear(x: Value, codes: Value, scales: Value, biases: Value, transpose: bool, mode: str, bits: int,
+                      group_size: int) -> Value:
+    words = smelt.view(codes, smelt.uint32)
+    return smelt.quantized_matmul(x, words, scales, biases, transpose, group_size, bits, mode).astype(x.dtype)
+
+
 _OTHERS: dict[str, Callable] = {
     "_to_copy": _converted, "to": _converted, "type_as": lambda x, other: x.astype(other.dtype), "clone": _same, "alias": _same,
     "contiguous": _same, "detach": _same, "detach_": _same, "dropout": _same, "lift_fresh_copy": _same, "lift_fresh": _same,
@@ -558,7 +575,8 @@ _OTHERS: dict[str, Callable] = {
 OPERATORS: dict[str, Callable] = {
     **{f"aten.{name}": function for name, function in {**_ELEMENTWISE, **_OTHERS}.items()},
     **{f"aten.{name}": lambda *unused, **named: None for name in _IGNORED},
-    "smelt.attention": _smelt_attention,
+    "smelt.attention": _smelt_attention, "smelt.attention_with_bias": _attention_with_bias, "smelt.rms_norm": _rms_norm,
+    "smelt.quantized_linear": _quantized_linear,
 }
 """By the operator's name, without the overload: a function of its arguments, in which tensors are values of the graph, or
 arrays, and which returns one or a list of them."""
