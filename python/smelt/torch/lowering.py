@@ -529,7 +529,7 @@ def _attention_with_bias(q: Value, k: Value, v: Value, lines: Value, columns: Va
 
 # ---- Other operations of smelt.torch.
 
-def _rms_norm(x: Value, weight: Value, eps: float) -> Value:
+def _smelt_rms_norm(x: Value, weight: Value, eps: float) -> Value:
     return _apply("rms_norm", (x, weight), numbers=(eps,))
 
 
@@ -575,7 +575,7 @@ _OTHERS: dict[str, Callable] = {
 OPERATORS: dict[str, Callable] = {
     **{f"aten.{name}": function for name, function in {**_ELEMENTWISE, **_OTHERS}.items()},
     **{f"aten.{name}": lambda *unused, **named: None for name in _IGNORED},
-    "smelt.attention": _smelt_attention, "smelt.attention_with_bias": _attention_with_bias, "smelt.rms_norm": _rms_norm,
+    "smelt.attention": _smelt_attention, "smelt.attention_with_bias": _attention_with_bias, "smelt.rms_norm": _smelt_rms_norm,
     "smelt.quantized_linear": _quantized_linear,
 }
 """By the operator's name, without the overload: a function of its arguments, in which tensors are values of the graph, or
