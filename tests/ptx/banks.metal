@@ -101,3 +101,36 @@ kernel void beside(device const uint *a [[buffer(0)]], device uint *o [[buffer(1
     o[me * 4 + 2] = tile[place + 8];
     o[me * 4 + 3] = tile[place + 16];
 }
+
+// Neighbours, which would be one store of 16 bytes: of eight lanes at a time, four share each bank.
+kernel void rows(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], ushort me [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[32 * 32];
+    const ushort token = me / 4, part = me % 4;
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 8; i++) tile[64 * (token / 8 + 4 * part) + 8 * (token % 8) + i] = a[me * 8 + i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (ushort i = 0; i < 8; i++) o[me * 8 + i] = tile[me * 8 + i];
+}
+
+// The same of a vector, and behind it an element that another store changes.
+kernel void vectors(device const uint4 *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &by [[buffer(2)]],
+                    uint me [[thread_index_in_threadgroup]]) {
+    threadgroup uint tile[64 * 16 + 8];
+    const uint place = me / 32 * 512 + me % 4 * 128 + me / 4 % 8 * 4;
+    *(threadgroup uint4 *)(tile + place) = a[me];
+    tile[place + by] = me;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) o[me * 4 + i] = tile[place + i];
+}
+
+// Stores of 16 bytes in a row of lanes share no bank, and stay as they are.
+kernel void straight(device const float *a [[buffer(0)]], device float *o [[buffer(1)]], uint me [[thread_index_in_threadgroup]]) {
+    threadgroup float tile[64 * 4];
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) tile[me * 4 + i] = a[me * 4 + i] + 1;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (uint i = 0; i < 4; i++) o[me * 4 + i] = tile[255 - (me * 4 + i)];
+}

@@ -93,4 +93,18 @@ for me in range(63, -1, -1):
 check("neighbours", 64, a[:256], expected, 2 * 4)
 check("linked", 32, a[:320], a[:320], 20)
 check("beside", 32, a[:128], a[:128], 64)
+
+tile = [0] * 1024
+for me in range(128):
+    for i in range(8):
+        tile[64 * (me // 4 // 8 + 4 * (me % 4)) + 8 * (me // 4 % 8) + i] = halfs[me * 8 + i]
+check("rows", 128, halfs[:1024], tile, 4 * 4, kind="H")  # 4 words of 4 warps; 64 as the stores of 16 bytes of the source
+
+for by in (1, 2):
+    expected = a[:256]
+    expected[by::4] = range(64)
+    check("vectors", 64, a[:256], expected, 2 * (4 + 4), by=by)  # and four lanes that share a bank
+
+floats = [i / 4 - 20 for i in range(256)]
+check("straight", 64, floats, [x + 1 for x in reversed(floats)], 8, kind="f")
 print("orders of stores: right")

@@ -6,6 +6,9 @@
  * places. An estimate of the passes of the memory decides which stores are exchanged, and by which bit: an
  * exchange costs a selection per word.
  *
+ * Stores of a thread to neighbouring places, which LLVM would join, or a store of a vector, are words that
+ * can be stored one by one in such an order.
+ *
  * Requires: the retargeted module, lanes in the order of threads, simdgroup operations not yet lowered.
  * Maintains: what each lane stores, and the order of its stores among barriers and its other accesses of
  * threadgroup memory. */
@@ -246,8 +249,146 @@ static bool has_neighbour(const struct banks *s, const struct waiting *w) {
     return false;
 }
 
+/* ---- Runs: stores to neighbouring places, together 8 bytes or more, as words. */
+
+struct run {
+    struct waiting *stores[MOST_STORES]; /* from the lowest place on; of one type */
+    int count, words;
+    struct waiting of_words[MOST_STORES];
+};
+
+/* The bits of an address below 2^`zeros` are 0. */
+static bool is_multiple(const struct lane_address *address, unsigned zeros) {
+    for (unsigned i = 0; i < zeros; i++)
+        if (address->offset.bits[i].kind != BIT_ZERO) return false;
+    return address->zeros >= zeros;
+}
+
+static LLVMTypeRef stored_type(const struct waiting *w) {
+    return LLVMTypeOf(LLVMGetOperand(w->store, 0));
+}
+
+/* Numbers of 2 or 4 bytes, or vectors whose elements are parts of words. */
+static bool can_split(LLVMTypeRef type, unsigned bytes) {
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    if (kind == LLVMVectorTypeKind) {
+        kind = LLVMGetTypeKind(LLVMGetElementType(type));
+        if (bytes < 8) return false;
+    } else if (bytes != 2 && bytes != 4) {
+        return false;
+    }
+    return kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind || kind == LLVMFloatTypeKind ||
+           kind == LLVMIntegerTypeKind;
+}
+
+/* The run of the waiting stores that begins at store `first`; false: none that could be split. */
+static bool find_run(struct banks *s, int first, struct run *run) {
+    struct waiting *w = &s->stores[first];
+    int64_t distance, bytes = w->bytes;
+    if (!can_split(stored_type(w), w->bytes) || !is_multiple(&w->address, 3)) return false;
+    for (int i = 0; i < s->count; i++)
+        if (ptx_lane_distance(&w->address, &s->stores[i].address, &distance) && distance < 0 &&
+            -distance <= (int64_t)s->stores[i].bytes)
+            return false;
+    run->stores[0] = w;
+    run->count = 1;
+    for (int i = 0; i < s->count; i++) {
+        if (!ptx_lane_distance(&w->address, &s->stores[i].address, &distance) || distance != bytes ||
+            stored_type(&s->stores[i]) != stored_type(w) || run->count == MOST_STORES)
+            continue;
+        run->stores[run->count++] = &s->stores[i];
+        bytes += w->bytes;
+        i = -1;
+    }
+    run->words = (int)(bytes / 4);
+    return bytes >= 8 && bytes % 8 == 0 && run->words <= MOST_STORES;
+}
+
+/* Passes of the stores as LLVM joins them. */
+static unsigned joined_passes(const struct run *run) {
+    bool wide = is_multiple(&run->stores[0]->address, 4);
+    unsigned passes = 0;
+    for (int i = 0; i < run->words;) {
+        unsigned each = wide && i + 4 <= run->words ? 4 : 2;
+        passes += ptx_lane_passes(&run->of_words[i].words, each);
+        i += (int)each;
+    }
+    return passes;
+}
+
+/* The run's words, stored one by one where the last of its stores is, in place of them. */
+static void write_words(struct banks *s, struct run *run) {
+    struct unit *unit = s->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef i32 = type_i32(unit), byte = LLVMInt8TypeInContext(unit->context),
+                type = stored_type(run->stores[0]);
+    unsigned bytes = run->stores[0]->bytes;
+    struct waiting *last = run->stores[0];
+    for (int i = 1; i < run->count; i++)
+        if (run->stores[i] > last) last = run->stores[i]; /* they wait in the order of the code */
+    LLVMPositionBuilderBefore(b, last->store);
+    LLVMValueRef base = LLVMGetOperand(run->stores[0]->store, 1);
+    for (int i = 0; i < run->words; i++) {
+        unsigned at = (unsigned)i * 4 / bytes, within = (unsigned)i * 4 % bytes / 4;
+        LLVMValueRef value = LLVMGetOperand(run->stores[at]->store, 0), word;
+        if (bytes == 2) {
+            LLVMValueRef pair = LLVMGetPoison(LLVMVectorType(type, 2));
+            pair = LLVMBuildInsertElement(b, pair, value, constant_i32(unit, 0), "");
+            value = LLVMGetOperand(run->stores[at + 1]->store, 0);
+            pair = LLVMBuildInsertElement(b, pair, value, constant_i32(unit, 1), "");
+            word = LLVMBuildBitCast(b, pair, i32, "");
+        } else if (bytes == 4) {
+            word = LLVMBuildBitCast(b, value, i32, "");
+        } else {
+            value = LLVMBuildBitCast(b, value, LLVMVectorType(i32, bytes / 4), "");
+            word = LLVMBuildExtractElement(b, value, constant_i32(unit, within), "");
+        }
+        LLVMValueRef offset = LLVMConstInt(i32, (uint64_t)i * 4, false);
+        LLVMValueRef place = LLVMBuildGEP2(b, byte, base, &offset, 1, "");
+        run->of_words[i].store = LLVMBuildStore(b, word, place);
+        LLVMSetAlignment(run->of_words[i].store, 4);
+    }
+    for (int i = 0; i < run->count; i++) {
+        LLVMInstructionEraseFromParent(run->stores[i]->store);
+        run->stores[i]->store = NULL;
+    }
+}
+
+/* Splits the run that begins at store `first` if its words then take fewer passes, and that saves more than
+ * the selections and the additional stores cost. */
+static void split_run(struct banks *s, int first) {
+    struct run run = {.count = 0};
+    struct group g = {.count = 0};
+    if (!find_run(s, first, &run)) return;
+    for (int i = 0; i < run.words; i++) {
+        struct waiting *w = &run.of_words[i];
+        *w = (struct waiting){.bytes = 4, .words = run.stores[0]->words};
+        for (unsigned lane = 0; lane < 32; lane++) w->words.of[lane] += (unsigned)i;
+        g.stores[i] = w;
+        g.distance[i] = 4 * i;
+        g.words[i] = w->words;
+        g.count++;
+    }
+    unsigned joined = joined_passes(&run);
+    while (g.turns < MOST_TURNS && add_turn(&g)) continue;
+    unsigned passes = count_passes(&g), cost = (unsigned)(g.count * g.turns + g.count);
+    if (!g.turns || passes >= joined || (joined - passes) * PASS_COST <= cost) return;
+    write_words(s, &run);
+    write_group(s, &g);
+}
+
+static void split_runs(struct banks *s) {
+    int kept = 0;
+    for (int i = 0; i < s->count; i++)
+        if (s->stores[i].store) split_run(s, i);
+    for (int i = 0; i < s->count; i++)
+        if (s->stores[i].store) s->stores[kept++] = s->stores[i];
+    s->count = kept;
+}
+
 static void order_waiting(struct banks *s) {
     bool seen[MOST_STORES] = {false};
+    split_runs(s);
     for (int i = 0; i < s->count; i++) {
         if (seen[i] || has_neighbour(s, &s->stores[i])) continue;
         struct group g = {.count = 0};
