@@ -1,6 +1,6 @@
 ; A thread adds to 2 × 4 sums, whose factors are in threadgroup memory: 32 threads side by side have vectors of the sums of two threads
 ; (256 bits) or four (512 bits). With 256 bits, the 32 vectors are in registers in four parts, each with a loop, and are carried around
-; the outer loop as vectors.
+; the outer loop as vectors. A thread's four sums are stored as one vector.
 ; run: simd simd-gang cpu=x86-64-v3 threads=32
 ; expect: phi <8 x float> [ zeroinitializer,
 ; expect: phi <8 x float>
@@ -10,12 +10,16 @@
 ; expect: phi i64 [ 0, %part
 ; expect: load <8 x float>, ptr addrspace(3)
 ; expect: call <8 x float> @llvm.fma.v8f32
+; expect: store <4 x float>
+; absent: store float
 ; absent: call float @llvm.fma
 ; absent: phi float
 ; run: simd simd-gang cpu=x86-64-v4 threads=32
 ; expect: phi <16 x float> [ zeroinitializer,
 ; expect: load <16 x float>, ptr addrspace(3)
 ; expect: call <16 x float> @llvm.fma.v16f32
+; expect: store <4 x float>
+; absent: store float
 ; absent: call float @llvm.fma
 ; absent: phi float
 declare i32 @__smelt_lane()

@@ -52,9 +52,9 @@ int64_t tile_size_of(struct tile_writer *w, LLVMValueRef value) {
     return (int64_t)LLVMABISizeOfType(w->s->unit->layout, LLVMTypeOf(value));
 }
 
-bool tile_are_neighbours(struct tile_writer *w, LLVMValueRef const *accesses, int64_t size) {
+bool tile_are_neighbours(struct tile_writer *w, LLVMValueRef const *accesses, int count, int64_t size) {
     struct spot first = spot_of_access(w, accesses[0]);
-    for (int n = 1; n < w->tile->width; n++) {
+    for (int n = 1; n < count; n++) {
         struct spot own = spot_of_access(w, accesses[n]);
         if (!spot_is_same(&first, &own) || own.bytes != first.bytes + n * size) return false;
     }
@@ -70,16 +70,15 @@ static bool has_plain_access(LLVMValueRef i) {
 
 /* Whether the accesses, of one block, can be joined where the last of them is: instructions between them
  * access other elements of the same array or, for loads, write nothing. */
-static bool can_be_last(struct tile_writer *w, LLVMValueRef const *accesses, LLVMValueRef *last) {
+static bool can_be_last(struct tile_writer *w, LLVMValueRef const *accesses, int count, LLVMValueRef *last) {
     LLVMBasicBlockRef block = LLVMGetInstructionParent(accesses[0]);
     bool loads = LLVMIsALoadInst(accesses[0]) != NULL;
     struct spot first = spot_of_access(w, accesses[0]);
-    int64_t size = tile_size_of(w, loads ? accesses[0] : LLVMGetOperand(accesses[0], 0)) * w->tile->width;
+    int64_t size = tile_size_of(w, loads ? accesses[0] : LLVMGetOperand(accesses[0], 0)) * count;
     int seen = 0;
-    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i && seen < w->tile->width;
-         i = LLVMGetNextInstruction(i)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i && seen < count; i = LLVMGetNextInstruction(i)) {
         bool member = false;
-        for (int n = 0; n < w->tile->width; n++) member |= accesses[n] == i;
+        for (int n = 0; n < count; n++) member |= accesses[n] == i;
         seen += member;
         if (member) *last = i;
         if (!seen || member || LLVMIsAPHINode(i)) continue;
@@ -96,30 +95,54 @@ static bool can_be_last(struct tile_writer *w, LLVMValueRef const *accesses, LLV
             (own.bytes < first.bytes + size && first.bytes < own.bytes + bytes))
             return false;
     }
-    return seen == w->tile->width;
+    return seen == count;
 }
 
-static bool are_of_one_block(struct tile_writer *w, LLVMValueRef const *instructions) {
-    for (int n = 1; n < w->tile->width; n++)
+static bool are_of_one_block(LLVMValueRef const *instructions, int count) {
+    for (int n = 1; n < count; n++)
         if (LLVMGetInstructionParent(instructions[n]) != LLVMGetInstructionParent(instructions[0]))
             return false;
     return true;
 }
 
-/* Elements that one block loads, as one load; NULL: others. */
-static LLVMValueRef load_together(struct tile_writer *w, LLVMValueRef const *elements) {
+/* A tile's row may be shorter than a vector, which then spans the rows of several threads. */
+#define FEWEST_JOINED 4
+
+/* Elements `from` to `from + count` of one vector, or of two in a row. */
+static LLVMValueRef choose_elements(struct tile_writer *w, LLVMValueRef first, LLVMValueRef second, int from,
+                                    int count) {
+    LLVMValueRef numbers[GANG_MAX_LANES];
+    for (int n = 0; n < count; n++) numbers[n] = tile_number(w, from + n);
+    if (!second) second = LLVMGetPoison(LLVMTypeOf(first));
+    return LLVMBuildShuffleVector(w->s->unit->builder, first, second,
+                                  LLVMConstVector(numbers, (unsigned)count), "");
+}
+
+/* Elements that one block loads, as one load, or as one per half that is in a row; NULL: others. */
+static LLVMValueRef load_run(struct tile_writer *w, LLVMValueRef const *elements, int count) {
     LLVMBuilderRef b = w->s->unit->builder;
     LLVMValueRef last = NULL;
+    if (tile_are_neighbours(w, elements, count, tile_size_of(w, elements[0])) &&
+        can_be_last(w, elements, count, &last)) {
+        LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(elements[0]), (unsigned)count);
+        LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(last));
+        LLVMValueRef vector = LLVMBuildLoad2(b, type, LLVMGetOperand(elements[0], 0), "");
+        LLVMSetAlignment(vector, LLVMGetAlignment(elements[0]));
+        return vector;
+    }
+    int half = count / 2;
+    if (half < FEWEST_JOINED) return NULL;
+    LLVMValueRef first = load_run(w, elements, half),
+                 second = first ? load_run(w, elements + half, half) : NULL;
+    if (!second) return NULL;
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(LLVMGetInstructionParent(elements[0])));
+    return choose_elements(w, first, second, 0, count);
+}
+
+static LLVMValueRef load_together(struct tile_writer *w, LLVMValueRef const *elements) {
     for (int n = 0; n < w->tile->width; n++)
         if (!LLVMIsALoadInst(elements[n]) || !has_plain_access(elements[n])) return NULL;
-    if (!are_of_one_block(w, elements) || !tile_are_neighbours(w, elements, tile_size_of(w, elements[0])) ||
-        !can_be_last(w, elements, &last))
-        return NULL;
-    LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(last));
-    LLVMValueRef vector =
-        LLVMBuildLoad2(b, tile_vector_type(w, elements[0]), LLVMGetOperand(elements[0], 0), "");
-    LLVMSetAlignment(vector, LLVMGetAlignment(elements[0]));
-    return vector;
+    return are_of_one_block(elements, w->tile->width) ? load_run(w, elements, w->tile->width) : NULL;
 }
 
 /* The element's only user, if that stores it. */
@@ -131,22 +154,33 @@ static LLVMValueRef store_of(LLVMValueRef element) {
                : NULL;
 }
 
-/* Stores of the elements of a vector become one. */
-static void store_together(struct tile_writer *w, LLVMValueRef vector, LLVMValueRef const *elements) {
+/* Stores of the elements of a vector, from number `from`, become one, or one per half that is in a row. */
+static void store_run(struct tile_writer *w, LLVMValueRef vector, LLVMValueRef const *stores, int from,
+                      int count) {
     LLVMBuilderRef b = w->s->unit->builder;
-    LLVMValueRef stores[GANG_MAX_LANES], last = NULL;
+    LLVMValueRef last = NULL;
+    if (!tile_are_neighbours(w, stores + from, count, tile_size_of(w, LLVMGetOperand(stores[from], 0))) ||
+        !can_be_last(w, stores + from, count, &last)) {
+        if (count / 2 < FEWEST_JOINED) return;
+        store_run(w, vector, stores, from, count / 2);
+        store_run(w, vector, stores, from + count / 2, count / 2);
+        return;
+    }
+    LLVMPositionBuilderBefore(b, last);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(last));
+    LLVMValueRef part = count == w->tile->width ? vector : choose_elements(w, vector, NULL, from, count);
+    LLVMValueRef store = LLVMBuildStore(b, part, LLVMGetOperand(stores[from], 1));
+    LLVMSetAlignment(store, LLVMGetAlignment(stores[from]));
+    for (int n = from; n < from + count; n++) LLVMInstructionEraseFromParent(stores[n]);
+}
+
+static void store_together(struct tile_writer *w, LLVMValueRef vector, LLVMValueRef const *elements) {
+    LLVMValueRef stores[GANG_MAX_LANES];
     for (int n = 0; n < w->tile->width; n++) {
         stores[n] = store_of(elements[n]);
         if (!stores[n]) return;
     }
-    if (!are_of_one_block(w, stores) || !tile_are_neighbours(w, stores, tile_size_of(w, elements[0])) ||
-        !can_be_last(w, stores, &last))
-        return;
-    LLVMPositionBuilderBefore(b, last);
-    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(last));
-    LLVMValueRef store = LLVMBuildStore(b, vector, LLVMGetOperand(stores[0], 1));
-    LLVMSetAlignment(store, LLVMGetAlignment(stores[0]));
-    for (int n = 0; n < w->tile->width; n++) LLVMInstructionEraseFromParent(stores[n]);
+    if (are_of_one_block(stores, w->tile->width)) store_run(w, vector, stores, 0, w->tile->width);
 }
 
 /* ---- Sums outside of the loop. */

@@ -139,9 +139,10 @@ static LLVMValueRef write_vector(struct tile_writer *w, LLVMValueRef const *elem
     LLVMValueRef vector = NULL;
     if (tile_are_equal(w, elements)) {
         vector = lanes_splat(w->s, write_scalar(w, elements[0]), w->tile->width);
-    } else if (are_alike(w, elements) && (is_operation(elements[0]) ||
-                                          (LLVMIsALoadInst(elements[0]) &&
-                                           tile_are_neighbours(w, elements, tile_size_of(w, elements[0]))))) {
+    } else if (are_alike(w, elements) &&
+               (is_operation(elements[0]) ||
+                (LLVMIsALoadInst(elements[0]) &&
+                 tile_are_neighbours(w, elements, w->tile->width, tile_size_of(w, elements[0]))))) {
         vector = write_operation(w, elements);
     } else {
         LLVMValueRef scalars[GANG_MAX_LANES];

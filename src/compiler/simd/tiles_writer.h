@@ -22,7 +22,7 @@ bool tile_are_equal(struct tile_writer *w, LLVMValueRef const *elements);
 LLVMValueRef tile_gather(struct tile_writer *w, LLVMValueRef const *elements);
 /* … accesses to elements of `size` bytes that follow each other. */
 int64_t tile_size_of(struct tile_writer *w, LLVMValueRef value);
-bool tile_are_neighbours(struct tile_writer *w, LLVMValueRef const *accesses, int64_t size);
+bool tile_are_neighbours(struct tile_writer *w, LLVMValueRef const *accesses, int count, int64_t size);
 /* … elements from outside the loop, as a vector at the end of the block. Phis become phis of vectors,
  * which get their values in tile_carry_on, after the loops are written. That also carries the phis that
  * use the results. */
