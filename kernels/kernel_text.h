@@ -52,7 +52,7 @@ extern const char kernel_text_block_tiled[];
 extern const char kernel_text_block_tiled_vectorized[];
 extern const char kernel_text_quantize[];
 extern const char kernel_text_quantized_matmul[], kernel_text_quantized_matmul_fragments[],
-    kernel_text_flash_attention[];
+    kernel_text_quantized_matmul_few[], kernel_text_quantized_parts[], kernel_text_flash_attention[];
 extern const char kernel_text_random[];
 extern const char kernel_text_tensor_core[];
 extern const char kernel_text_best[];

@@ -2,9 +2,7 @@
 // GPUs of compute capability 9.0. Weights are integers or small floats that half and bfloat hold exactly; scales and biases are
 // applied to the sums of each group of them, which are float.
 //
-// The text that precedes this one defines
-//   QUANTIZED_TYPE    of x and out: half or bfloat
-//   QUANTIZED_SCALE, QUANTIZED_MODE, QUANTIZED_BITS, QUANTIZED_GROUP   as for quantized_matmul.metal
+// quantized_parts.metal precedes this text, and defines x and w's types. The text that precedes it also defines
 //   QUANTIZED_LINES   of w for a simdgroup: 16 or 32
 //   QUANTIZED_EIGHTS  of rows of x for a threadgroup
 //   QUANTIZED_TEAMS   of eight simdgroups in a threadgroup
@@ -12,18 +10,8 @@
 // A team computes LINES columns of 8 · EIGHTS rows. Its simdgroups take turns at chunks of 128 terms, each with copies of its own
 // to threadgroup memory, some chunks ahead; they add their sums at the end. Rows of x and w begin at multiples of 16 bytes (8, of
 // 2 bits), rows of scales at multiples of a chunk's; terms are a multiple of 128, and w has less than 2^32 bytes.
-//
-// A simdgroup's left matrix is weights, 16 lines of 16 terms, the right one is x. The order of terms is the same for both: a lane
-// has eight neighbours, of which the first and the fifth are one pair, and so on, as they lie in a word of eight weights.
-#include <metal_stdlib>
-using namespace metal;
-
-typedef QUANTIZED_TYPE T;
-typedef QUANTIZED_SCALE S;
-constant constexpr int MODE = QUANTIZED_MODE, BITS = QUANTIZED_BITS, GROUP = QUANTIZED_GROUP, LINES = QUANTIZED_LINES,
-                       EIGHTS = QUANTIZED_EIGHTS, TEAMS = QUANTIZED_TEAMS;
+constant constexpr int LINES = QUANTIZED_LINES, EIGHTS = QUANTIZED_EIGHTS, TEAMS = QUANTIZED_TEAMS;
 constant constexpr int CHUNK = 128, SIMDGROUPS = 8, SIXTEENS = LINES / 16, GROUPS = CHUNK / GROUP;
-constant constexpr bool brain = is_same_v<T, bfloat>;
 // Of a line's and a row's part of a chunk; of a copy; of a chunk.
 constant constexpr int line_bytes = CHUNK * BITS / 8, row_bytes = CHUNK * 2, piece = BITS == 2 ? 8 : 16;
 constant constexpr int weight_bytes = LINES * line_bytes, stage_bytes = weight_bytes + EIGHTS * 8 * row_bytes;
@@ -33,10 +21,6 @@ constant constexpr int sum_bytes = SIMDGROUPS * LINES * EIGHTS * 8 * 4;
 constant constexpr int team_bytes = SIMDGROUPS * STAGES * stage_bytes > sum_bytes ? SIMDGROUPS * STAGES * stage_bytes : sum_bytes;
 static_assert(STAGES >= 2 && CHUNK % GROUP == 0 && sizeof(T) == 2, "the tile of this kernel");
 
-struct quantized_size {
-    int rows, columns, terms;
-};
-
 // Where bytes of lines and rows lie in a stage: so that the lanes of a load meet in no bank.
 inline uint place_in_line(uint line, uint byte) {
     return line * line_bytes + (byte ^ (BITS == 4   ? (line >> 1 & 3) << 4
@@ -45,61 +29,12 @@ inline uint place_in_line(uint line, uint byte) {
 }
 inline uint place_in_row(uint row, uint byte) { return row * row_bytes + (byte ^ (row & 1) << 6); }
 
-inline uint multiply_add(uint x, uint y, uint z) {
-    return brain ? __smelt_ptx_fma_bfloats(x, y, z) : __smelt_ptx_fma_halves(x, y, z);
-}
-
-inline uint pair_of(T x) { return as_type<ushort>(x) * 0x10001u; }
-
-// What read_weights adds to each code.
-constant constexpr float offset = MODE != 0 || BITS == 8 ? 0 : brain ? 16 : 64;
-
-// Eight codes at `at` as pairs of elements, first and fifth and so on.
 inline void read_weights(threadgroup const uchar *at, thread uint (&pairs)[4]) {
     if (BITS == 8) {
         const uint2 words = *(threadgroup const uint2 *)at;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const uchar4 low = as_type<uchar4>(words.x), high = as_type<uchar4>(words.y);
-            pairs[i] = (uint)low[i] | (uint)high[i] << 16;
-        }
+        unpack(words.x, words.y, pairs);
     } else {
-        uint codes;
-        if (BITS == 4) {
-            codes = *(threadgroup const uint *)at;
-        } else {
-            const ushort word = *(threadgroup const ushort *)at;
-            codes = (word & 0xffu) | (word & 0xff00u) << 8;
-        }
-        constexpr uint mask = ((1u << BITS) - 1) * 0x10001u;
-        // In the bits of a mantissa below its first, which are 16 and 64 apart from the exponent's.
-        constexpr int up = MODE ? 0 : brain ? 3 : 4;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int shift = i * BITS - up;
-            pairs[i] = (shift > 0 ? codes >> shift : codes << -shift) & mask << up;
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const uint codes = pairs[i];
-        if (MODE == 0 && BITS == 8 && brain) { // 16 times the upper half of the bits, and the lower
-            const uint upper = multiply_add((codes >> 4 & 0x000f000f) | 0x43004300, 0x3f803f80, 0xc300c300);
-            const uint lower = multiply_add((codes & 0x000f000f) | 0x43004300, 0x3f803f80, 0xc300c300);
-            pairs[i] = multiply_add(upper, 0x41804180, lower);
-        } else if (MODE == 0 && BITS == 8) { // 1024 and the code, without the former
-            pairs[i] = multiply_add(codes | 0x64006400, 0x3c003c00, 0xe400e400);
-        } else if (MODE == 0) { // more by `offset` than the code
-            pairs[i] = codes | (brain ? 0x41804180 : 0x54005400);
-        } else if (MODE == 1) { // exponents of half begin 14 lower, of bfloat 126
-            pairs[i] = brain ? multiply_add((codes & 0x00070007) << 6 | (codes & 0x00080008) << 12, 0x7e807e80, 0x80008000)
-                             : multiply_add((codes & 0x00070007) << 9 | (codes & 0x00080008) << 12, 0x74007400, 0x80008000);
-        } else { // 8 lower, 120 lower; NaN has all bits set but the sign
-            const uint nan = (codes & 0x007f007f) + 0x00010001 & 0x00800080;
-            const uint sign = (codes & 0x00800080) << 8;
-            pairs[i] = brain ? multiply_add((codes & 0x007f007f) << 4 | sign | nan * 0xf0, 0x7b807b80, 0x80008000)
-                             : multiply_add((codes & 0x007f007f) << 7 | sign | nan << 7, 0x5c005c00, 0x80008000);
-        }
+        unpack(BITS == 4 ? *(threadgroup const uint *)at : *(threadgroup const ushort *)at, 0, pairs);
     }
 }
 
@@ -111,19 +46,6 @@ inline void read_terms(threadgroup const uchar *at, thread uint (&pairs)[4]) {
         const ushort2 first = as_type<ushort2>(words[i / 2]), fifth = as_type<ushort2>(words[i / 2 + 2]);
         pairs[i] = as_type<uint>(ushort2(first[i % 2], fifth[i % 2]));
     }
-}
-
-inline __smelt_float4 product(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1, __smelt_float4 sums) {
-    return brain ? __smelt_fragment_product_bfloat(a0, a1, a2, a3, b0, b1, sums)
-                 : __smelt_fragment_product_half(a0, a1, a2, a3, b0, b1, sums);
-}
-
-inline float scale_of(S scale) {
-#if QUANTIZED_MODE == 0
-    return (float)scale;
-#else
-    return scale == 255 ? NAN : as_type<float>(scale == 0 ? 0x400000u : (uint)scale << 23);
-#endif
 }
 
 // A chunk's scales, or biases, of a line.
@@ -214,7 +136,7 @@ const ulong from = (ulong)w + (uint)chunk * line_bytes;
                 for (int e = 0; e < EIGHTS; e++) {
                     read_terms(terms + place_in_row(e * 8 + lane / 4, j * 64 + lane % 4 * 16), b[e]);
                     if (MODE == 0) { // the sums of x, for the biases
-                        const uint one = pair_of((T)1);
+                        const uint one = pair_of((T)(1 / divisor));
                         alls[e] = product(one, one, one, one, b[e][0], b[e][1], alls[e]);
                         alls[e] = product(one, one, one, one, b[e][2], b[e][3], alls[e]);
                     }
@@ -236,7 +158,7 @@ const ulong from = (ulong)w + (uint)chunk * line_bytes;
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     const float scale = scale_of(scales_now[m * 2 + half].of[g]);
-                    const float bias = MODE == 0 ? fma(-offset, scale, (float)biases_now[m * 2 + half].of[g]) : 0.0f;
+                    const float bias = MODE == 0 ? (float)biases_now[m * 2 + half].of[g] : 0.0f;
 #pragma unroll
                     for (int e = 0; e < EIGHTS; e++)
 #pragma unroll
@@ -267,6 +189,6 @@ const ulong from = (ulong)w + (uint)chunk * line_bytes;
         float sum = 0;
 #pragma unroll
         for (int s = 0; s < SIMDGROUPS; s++) sum += parts[s * EIGHTS * 8 * LINES + i];
-        if (of < size.rows && column < size.columns) out[(long)of * size.columns + column] = (T)sum;
+        if (of < size.rows && column < size.columns) out[(long)of * size.columns + column] = (T)(sum * divisor);
     }
 }

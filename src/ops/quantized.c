@@ -1,5 +1,5 @@
 /* Products of few rows with a packed matrix, by the kernel of kernels/tensor/quantized_matmul.metal, or by
- * that of quantized_matmul_fragments.metal. */
+ * those of quantized_matmul_fragments.metal and quantized_matmul_few.metal. */
 #include "array/dtype.h"
 #include "base/reserved.h"
 #include "kernels/kernel_text.h"
@@ -133,12 +133,16 @@ static void end(struct product *p) {
 
 /* ---- The kernel. */
 
-static void write_kernel(struct text *text, const void *context) {
-    const struct program_key *key = context;
-    static const char *const names[] = {"MODE", "BITS", "GROUP", "ROWS", "WORDS"};
+/* The definitions that the texts expect: the key's dtypes, and its operands by name. */
+static void define(struct text *text, const struct program_key *key, const char *const *names, int count) {
     text_addf(text, "#define QUANTIZED_TYPE %s\n", program_type((smelt_dtype)key->dtypes[0]));
     text_addf(text, "#define QUANTIZED_SCALE %s\n", program_type((smelt_dtype)key->dtypes[1]));
-    for (int i = 0; i < 5; i++) text_addf(text, "#define QUANTIZED_%s %d\n", names[i], key->operands[i]);
+    for (int i = 0; i < count; i++) text_addf(text, "#define QUANTIZED_%s %d\n", names[i], key->operands[i]);
+}
+
+static void write_kernel(struct text *text, const void *context) {
+    static const char *const names[] = {"MODE", "BITS", "GROUP", "ROWS", "WORDS"};
+    define(text, context, names, 5);
     text_add(text, kernel_text_quantized_matmul);
 }
 
@@ -153,12 +157,17 @@ static int choose_rows(const struct product *p) {
 #define FULL_GPU 120 /* groups that occupy it */
 
 static void write_fragments(struct text *text, const void *context) {
-    const struct program_key *key = context;
     static const char *const names[] = {"MODE", "BITS", "GROUP", "LINES", "EIGHTS", "TEAMS"};
-    text_addf(text, "#define QUANTIZED_TYPE %s\n", program_type((smelt_dtype)key->dtypes[0]));
-    text_addf(text, "#define QUANTIZED_SCALE %s\n", program_type((smelt_dtype)key->dtypes[1]));
-    for (int i = 0; i < 6; i++) text_addf(text, "#define QUANTIZED_%s %d\n", names[i], key->operands[i]);
+    define(text, context, names, 6);
+    text_add(text, kernel_text_quantized_parts);
     text_add(text, kernel_text_quantized_matmul_fragments);
+}
+
+static void write_few(struct text *text, const void *context) {
+    static const char *const names[] = {"MODE", "BITS", "GROUP", "ROWS", "TILES", "SHARES", "STAGES"};
+    define(text, context, names, 7);
+    text_add(text, kernel_text_quantized_parts);
+    text_add(text, kernel_text_quantized_matmul_few);
 }
 
 static bool is_by_fragments(const struct product *p) {
@@ -172,6 +181,51 @@ static bool is_by_fragments(const struct product *p) {
 
 static int64_t groups_of(int columns, int lines) {
     return ((int64_t)columns + lines - 1) / lines;
+}
+
+/* ---- Few rows, which stay in threadgroup memory. */
+
+#define MOST_FEW_ROWS 4
+#define FEW_TILES 4 /* of 16 columns, in a threadgroup */
+#define FEW_SHARES 4
+#define FEW_STAGES 2 /* on an H200, 3 and 4 are slower */
+#define FEW_MEMORY (224 << 10)
+
+static size_t few_memory(const struct product *p, int rows) {
+    size_t terms = (size_t)p->size.terms, zeros = 16 + (size_t)p->group * 2;
+    return (size_t)p->size.rows * terms * 2 + zeros + terms / (size_t)p->group * (size_t)rows * sizeof(float);
+}
+
+/* The rows of the kernel, or 0: another one is faster, or necessary. */
+static int choose_few_rows(const struct product *p) {
+    int chunk = p->bits == 2 ? 512 : 256, rows = p->size.rows <= 2 ? p->size.rows : 4;
+    size_t scales = (size_t)chunk / (size_t)p->group * smelt_dtype_bytes(p->arrays[SCALES]->dtype);
+    size_t stage = 16 * ((size_t)chunk * (size_t)p->bits / 8 + 2 * scales);
+    if (p->size.rows > MOST_FEW_ROWS || p->size.terms % chunk) return 0;
+    if (groups_of(p->size.columns, FEW_TILES * 16) < FULL_GPU * 3 / 4) return 0;
+    return FEW_TILES * FEW_SHARES * FEW_STAGES * stage + few_memory(p, rows) <= FEW_MEMORY ? rows : 0;
+}
+
+static smelt_status run_few(const struct product *p, int rows, smelt_array *out) {
+    smelt_function *function;
+    struct program_key key = {.family = PROGRAM_QUANTIZED,
+                              .operation = 2,
+                              .dtypes = {(uint8_t)p->arrays[X]->dtype, (uint8_t)p->arrays[SCALES]->dtype},
+                              .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group,
+                                           (uint8_t)rows, FEW_TILES, FEW_SHARES, FEW_STAGES}};
+    TRY(program_get(&key, "smelt_quantized_matmul_few", write_few, &key, &function));
+    smelt_dispatch_desc dispatch = {.buffers = {{.array = p->own[X]},
+                                                {.array = p->own[W]},
+                                                {.array = p->own[SCALES]},
+                                                {.array = p->own[p->own[BIASES] ? BIASES : SCALES]},
+                                                {.array = out},
+                                                {.bytes = &p->size, .size = sizeof p->size}},
+                                    .threadgroup_memory = {few_memory(p, rows)},
+                                    .groups = {groups_of(p->size.columns, FEW_TILES * 16), 1, 1},
+                                    .threadgroup = {32 * FEW_TILES * FEW_SHARES, 1, 1},
+                                    .device = p->call.device,
+                                    .stream = p->apply.stream};
+    return smelt_function_run(function, &dispatch);
 }
 
 static smelt_status run_fragments(const struct product *p, smelt_array *out) {
@@ -204,7 +258,10 @@ static smelt_status run_fragments(const struct product *p, smelt_array *out) {
 
 static smelt_status run(const struct product *p, smelt_array *out) {
     smelt_function *function;
-    if (is_by_fragments(p)) return run_fragments(p, out);
+    if (is_by_fragments(p)) {
+        int few = choose_few_rows(p);
+        return few ? run_few(p, few, out) : run_fragments(p, out);
+    }
     int rows = choose_rows(p), words = program_is_host(p->call.device) ? 1 : p->bits;
     struct program_key key = {
         .family = PROGRAM_QUANTIZED,

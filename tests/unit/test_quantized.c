@@ -1,6 +1,6 @@
 /* Products with a packed matrix against sums in double precision: every number of bits, rows on each side of
- * a simdgroup's four and eight, columns that no simdgroup divides, few and many of a GPU's chunks of 128
- * terms. Memory that a result is allocated in holds large numbers before. */
+ * a simdgroup's four and eight, columns that no simdgroup divides, few and many of a GPU's chunks of 128,
+ * 256 and 512 terms. Memory that a result is allocated in holds large numbers before. */
 #include "graph.h"
 
 #include <malloc.h>
@@ -69,6 +69,11 @@ static void products(void **state) {
     multiply(SMELT_FLOAT16, 4, 32, 17, 65, 128);
     multiply(SMELT_BFLOAT16, 2, 32, 8, 33, 1152);
     multiply(SMELT_FLOAT16, 8, 64, 3, 20, 256);
+    /* More columns, for which GPUs have a kernel of few rows. */
+    multiply(SMELT_BFLOAT16, 4, 64, 1, 5710, 512);
+    multiply(SMELT_FLOAT16, 4, 128, 2, 5761, 256);
+    multiply(SMELT_BFLOAT16, 2, 32, 3, 5700, 512);
+    multiply(SMELT_FLOAT16, 8, 64, 4, 5800, 256);
 }
 
 #define REFUSES(status, text, ...)                                                \
