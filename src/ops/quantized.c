@@ -188,7 +188,9 @@ static int64_t groups_of(int columns, int lines) {
 #define MOST_FEW_ROWS 4
 #define FEW_TILES 4 /* of 16 columns, in a threadgroup */
 #define FEW_SHARES 4
-#define FEW_STAGES 2 /* on an H200, 3 and 4 are slower */
+/* With 2, 3 and 4, 8192 × 8192 weights of 4 bits and one row take 16.0, 16.0 and 16.8 µs (smelt bench
+ * tensor-ops gpu-int4-1, an H200, 2026-11-29). */
+#define FEW_STAGES 2
 #define FEW_MEMORY (224 << 10)
 
 static size_t few_memory(const struct product *p, int rows) {
