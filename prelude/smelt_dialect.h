@@ -151,13 +151,18 @@ __smelt_together void __smelt_ptx_tensor_copy(uint to, ulong map, uint x, uint y
 __smelt_together void __smelt_ptx_tensor_copy_of(uint to, ulong map, uint x, uint y, uint z, uint barrier, uint active);
 // The same for the threadgroups of the cluster whose bits are set in `ranks`, each to the place and barrier that it has there.
 __smelt_together void __smelt_ptx_tensor_copy_to_all(uint to, ulong map, uint x, uint y, uint z, uint barrier, uint ranks, uint active);
+// From threadgroup memory, `from`, which fence_async has made visible. What lies outside of the matrix is not stored. The thread's
+// stores since the last commit are a group; before their source changes, it waits until all of its groups have been read.
+__smelt_together void __smelt_ptx_tensor_store_of(ulong map, uint from, uint x, uint y, uint z, uint active);
+__smelt_together void __smelt_ptx_store_commit(void);
+__smelt_together void __smelt_ptx_store_wait_read(void);
 __smelt_together void __smelt_ptx_copy(uint to, ulong from, uint bytes, uint barrier, uint active); // multiples of 16
 // By one whole simdgroup: stores four matrices of 8 × 8 pairs of bytes, as products leave them. Lane l has the address of
 // row l % 8 of matrix l / 8.
 __smelt_together void __smelt_ptx_store_matrices(uint address, uint a, uint b, uint c, uint d);
 // Adds to four floats in the device's memory, at a multiple of 16 bytes, each of them at once.
 __smelt_together void __smelt_ptx_add_four(ulong address, float a, float b, float c, float d);
-// 128 bytes for each of two maps, of this multiprocessor alone.
+// 128 bytes for each of three maps, of this multiprocessor alone.
 __smelt_together ulong __smelt_ptx_map_memory(void);
 // By a whole warpgroup: from here on its threads have this many registers, a constant. Some must free what others take.
 __smelt_together void __smelt_ptx_fewer_registers(uint count);

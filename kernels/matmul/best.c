@@ -96,8 +96,8 @@ static smelt_status find_kernel(const struct matmul_desc *desc, const struct mat
 
 /* ---- Threadgroups that compute one tile after the other (best_warpgroups.metal). */
 
-#define STAYING_TILE (128 * 256) /* elements of a tile of its forms */
-#define STAYING_THREADS 384
+#define STAYING_FORM 256                     /* threads of its forms, which multiply … */
+#define STAYING_THREADS (STAYING_FORM + 128) /* … and those that copy */
 
 /* The number of tiles, or of clusters' tiles. Those of a cluster are neighbours where the form is narrow. */
 static int64_t tiles_of(const struct matmul_sizes *sizes, const struct matmul_form *form, int64_t cluster) {
@@ -124,7 +124,7 @@ static bool is_mappable(const smelt_array *matrix, int64_t line, int64_t batch) 
 
 static bool stays(const struct matmul_desc *desc, const struct matmul_job *job,
                   const struct matmul_form *form) {
-    return desc->multiprocessors && !is_float(desc) && form->rows * form->columns == STAYING_TILE &&
+    return desc->multiprocessors && !is_float(desc) && form->threads == STAYING_FORM &&
            job->sizes.k >= LEAST_DEPTH && tiles_of(&job->sizes, form, 1) <= INT32_MAX &&
            is_mappable(desc->a, job->a_line, job->a_batch) && is_mappable(desc->b, job->b_line, job->b_batch);
 }

@@ -7,6 +7,7 @@
 // - as many threadgroups as multiprocessors compute one tile after the other;
 // - the first warpgroup only copies operands, while stages are free: also those of the next tile, while sums are stored;
 // - the third warpgroup begins a little later than the second, so that one multiplies while the other stores;
+// - copies from threadgroup memory store the sums where tensor maps can describe C;
 // - tiles are computed in bands of few rows, so that those computed at the same time share rows and columns in the cache;
 // - two threadgroups of a cluster compute neighbouring tiles, which multiply the same columns of B (with 256 rows and 128 columns,
 //   the same rows of A). Each copies half of these, to the memory of both.
@@ -58,6 +59,34 @@ template <int SIDE, int PARTS, bool DOWN> struct operand_copies {
     }
 };
 
+// Stores the sums of a warpgroup through its own STORED bytes of threadgroup memory: 64 rows of 128 columns at a time, in two boxes
+// of 64 columns. Only those bytes must be free before the next store, so the warpgroup need not wait for the device's memory.
+constant constexpr uint STORED = 16384;
+template <typename W, typename O>
+inline void store_by_copies(uint memory, ulong map, uint own, int row, int column, uint matrix, uint leads,
+                            thread const float (&sums)[W::sums]) {
+    const uint lane = __smelt_ptx_lane(), line = W::row(0) - lane / 4 + lane % 16, to = memory + line * 128;
+    _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at += 64) {
+        if (leads) __smelt_ptx_store_wait_read();
+        __smelt_ptx_group_sync(1 + own, 128);
+        _Pragma("clang loop unroll(full)") for (uint j = 0; j < 8; j++) { // 16 columns each
+            uint words[4];
+            _Pragma("clang loop unroll(full)") for (uint i = 0; i < 4; i++) {
+                const int first = at + j * 8 + i * 2;
+                words[i] = as_type<uint>(vec<O, 2>(O(sums[first]), O(sums[first + 1])));
+            }
+            const uint piece = (j % 4 * 2 + lane / 16) ^ (line & 7); // of 16 bytes, swizzled
+            __smelt_ptx_store_matrices(to + j / 4 * (STORED / 2) + piece * 16, words[0], words[1], words[2], words[3]);
+        }
+        __smelt_ptx_fence_async();
+        __smelt_ptx_group_sync(1 + own, 128);
+        const int down = row + at / (W::width / 2) * 64, right = column + at % (W::width / 2) * 2;
+        __smelt_ptx_tensor_store_of(map, memory, right, down, matrix, leads);
+        __smelt_ptx_tensor_store_of(map, memory + STORED / 2, right + 64, down, matrix, leads);
+        if (leads) __smelt_ptx_store_commit();
+    }
+}
+
 template <typename T, typename O, int BM, int BN, ushort simdgroups, bool A_DOWN, bool B_DOWN, int CLUSTER>
 kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device O *c [[buffer(2)]],
                             constant int4 &size [[buffer(3)]], constant int2 &rows [[buffer(4)]],
@@ -74,7 +103,7 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
     const uint rank = CLUSTER > 1 ? __smelt_ptx_cluster_rank() : 0, cluster = group / CLUSTER, clusters = groups / CLUSTER;
     const uint down = uint(size.x + BM * tall_by - 1) / (BM * tall_by), across = uint(size.y + BN * wide_by - 1) / (BN * wide_by);
     const uint parts = uint(size.z - 1) / uint(size.w) + 1, products = uint(batches.z), tiles = down * across * parts * products;
-    const uint memory = __smelt_ptx_shared_address(__smelt_staging(barriers + 1024));
+    const uint memory = __smelt_ptx_shared_address(__smelt_staging(barriers + 1024 + W::count * STORED));
     const uint filled = memory + barriers, emptied = filled + 8 * stages, scratch = filled + 256;
     const uint simdgroup = __smelt_ptx_broadcast(thread_index >> 5);
     const ulong maps = __smelt_ptx_map_memory();
@@ -86,7 +115,13 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
     if (simdgroup == 1)
         __smelt_ptx_tensor_map_of(maps + 128, scratch + 128, (ulong)b, B_DOWN ? size.z : size.y, B_DOWN ? size.y : size.z, b_bytes, 64,
                                   B_DOWN ? B::box : 64, W::map_type, batches.y ? products : 1, batches.y ? ulong(batches.y) * 2 : b_bytes);
-    if (thread_index == 64) {
+    // Copies store C where tensor maps can describe it.
+    const bool copies = sizeof(O) == 2 && size.y % 8 == 0 && ((ulong)c & 15) == 0;
+    const ulong c_bytes = size.y * 2ul;
+    if (copies && simdgroup == 2)
+        __smelt_ptx_tensor_map_of(maps + 256, scratch + 256, (ulong)c, size.y, size.x, c_bytes, 64, 64, W::map_type, parts * products,
+                                  parts * products > 1 ? c_bytes * size.x : c_bytes);
+    if (thread_index == 96) {
         for (uint s = 0; s < stages; s++) {
             __smelt_ptx_barrier_init(filled + 8 * s, 1);
             __smelt_ptx_barrier_init(emptied + 8 * s, W::count * CLUSTER);
@@ -130,7 +165,8 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
     // A stage may be filled again when it is free in both threadgroups: a thread arrives for each of them.
     const uint signals = (thread_index & 127) < CLUSTER;
     const uint released = CLUSTER > 1 ? __smelt_ptx_cluster_address(emptied, thread_index % CLUSTER) : emptied;
-    const bool wide = size.y % 8 == 0 && ((ulong)c & 15) == 0;
+    const uint stored = memory + barriers + 1024 + own * STORED, leads = (thread_index & 127) == 0;
+    if (copies && leads) __smelt_ptx_map_acquire(maps + 256);
     uint stage = 0, parity = 0;
     const bool deep = terms_of(place_of(cluster, down, across).matrix % parts, size).blocks > LAG;
     if (own == 1 && deep) __smelt_ptx_barrier_wait(filled + 8 * LAG, 0);
@@ -152,15 +188,16 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
         __smelt_ptx_barrier_arrive_at(released + 8 * before, signals);
         const int row = (tile.row * tall_by + rank % tall_by) * BM + W::first_row(own);
         const int column = (tile.column * wide_by + rank % wide_by) * BN + W::first_column(own);
-        device O *first = c + ((long)tile.matrix * size.x + row) * size.y + column;
-        if constexpr (detail::has_wide_rows<W, O>)
-            if (wide && row + W::own_rows <= size.x && column + W::own_columns <= size.y) {
-                detail::store_wide_rows<W, O>(first, size.y, sums);
+        if constexpr (sizeof(O) == 2)
+            if (copies) {
+                store_by_copies<W, O>(stored, maps + 256, own, row, column, tile.matrix, leads, sums);
                 continue;
             }
+        device O *first = c + ((long)tile.matrix * size.x + row) * size.y + column;
         _Pragma("clang loop unroll(full)") for (int i = 0; i < W::sums; i++)
             if (row + W::row(i) < size.x && column + W::column(i) < size.y) first[(long)W::row(i) * size.y + W::column(i)] = O(sums[i]);
     }
+    if (copies && leads) __smelt_ptx_store_wait_read();
     if (CLUSTER > 1) __smelt_ptx_cluster_sync();
 }
 

@@ -2,14 +2,17 @@
 
 #include <math.h>
 
-#define FORMS 7
+#define FORMS 8
 #define MOST_PARTS_GIVEN 64
 
-/* The time of best.metal, for 16 bits, per wave of threadgroups, one on each multiprocessor. Fitted to times
- * of bfloat16 products on an H200: 512³, 1024³, 2048³, 1024 × 4096 × 1024, and 64 to 512 rows times 4096². */
+/* The time for 16 bits, in waves of tiles, one on each multiprocessor. Forms of 128 threads run in
+ * best.metal; fitted to times of bfloat16 products on an H200: 512³, 1024³, 2048³, 1024 × 4096 × 1024, and 64
+ * to 512 rows times 4096². Forms of 256 threads run in best_warpgroups.metal; fitted to times of 2048³,
+ * 4096³, 8192³, and 512 and 1024 rows times 4096², on an H200 (29 November 2026). */
 struct half_cost {
-    double wave;  /* microseconds, without the stages */
-    double stage; /* microseconds per STAGE_DEPTH elements of K */
+    double launch; /* microseconds */
+    double wave;   /* microseconds, without the stages */
+    double stage;  /* microseconds per STAGE_DEPTH elements of K */
 };
 
 /* The time of best_tiles.metal, for floats, on a multiprocessor, which runs up to `resident` threadgroups at
@@ -37,11 +40,12 @@ struct entry {
 };
 
 static const struct entry half_forms[FORMS] = {
-    {64, 64, 128, {{2.2, 0.215}}},  {64, 128, 128, {{1.9, 0.33}}}, {128, 64, 128, {{1.9, 0.33}}},
-    {128, 128, 128, {{3.8, 0.37}}}, {64, 256, 128, {{5.8, 0.41}}}, {128, 256, 256, {{10, 0.62}}},
-    {256, 128, 256, {{10, 0.62}}},
+    {64, 64, 128, {{0, 2.2, 0.215}}},  {64, 128, 128, {{0, 1.9, 0.33}}},
+    {128, 64, 128, {{0, 1.9, 0.33}}},  {128, 128, 128, {{0, 3.8, 0.37}}},
+    {64, 256, 128, {{0, 5.8, 0.41}}},  {128, 256, 256, {{4, 0.8, 0.64}}},
+    {256, 128, 256, {{4, 0.8, 0.64}}}, {128, 128, 256, {{3.3, 0.8, 0.345}}},
 };
-/* The last entry is empty. */
+/* The last entries are empty. */
 static const struct entry float_forms[FORMS] = {
     {128, 128, 128, {.single = {0.69, 0.81, 2.6, 2}}}, {64, 64, 64, {.single = {0.41, 0.40, 0.05, 6}}},
     {64, 64, 128, {.single = {0.28, 0.26, 0.01, 6}}},  {64, 64, 32, {.single = {0.65, 0.76, 0.25, 8}}},
@@ -160,7 +164,8 @@ static const struct sum_cost half_sum = {3, 1.4e-7};
 static double half_time(const struct entry *entry, const struct matmul_sizes *sizes, int64_t parts) {
     int64_t waves = pieces(tiles_of(entry, sizes) * parts, MULTIPROCESSORS);
     int64_t stages = pieces(pieces(sizes->k, STAGE_DEPTH), parts);
-    double time = (double)waves * (entry->cost.half.wave + (double)stages * entry->cost.half.stage);
+    double time = entry->cost.half.launch +
+                  (double)waves * (entry->cost.half.wave + (double)stages * entry->cost.half.stage);
     return time + time_of_sum(&half_sum, sizes, parts);
 }
 
@@ -170,6 +175,8 @@ static struct matmul_form choose_half(const struct matmul_sizes *sizes) {
     for (int i = 0; i < FORMS; i++)
         for (int64_t parts = 1; parts <= MOST_PARTS; parts++) {
             if (!allows_parts(&half_forms[i], sizes, parts, LEAST_STAGES * STAGE_DEPTH, INT64_MAX)) break;
+            /* Parts were slower in best_warpgroups.metal than in best.metal. */
+            if (parts > 1 && half_forms[i].threads == 256) break;
             double time = half_time(&half_forms[i], sizes, parts);
             if (time >= least) continue;
             least = time;

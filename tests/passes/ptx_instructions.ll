@@ -10,6 +10,9 @@
 ; expect: wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, {$4, $5, $6, $7}, $8, p, 1, 1, 1; }", "=f,=f,=f,=f,r,r,r,r,l,r,0,1,2,3,~{memory}"
 ; expect: wgmma.wait_group.sync.aligned 0
 ; expect: call i32 asm sideeffect "shfl.sync.bfly.b32 $0, $1, $2, 31, 0xffffffff;", "=r,r,r"(i32 %number, i32 1)
+; expect: call i32 asm "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r"(i32 %number, i32 1)
+; expect: cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [$0, {$2, $3, $4}], [$1]; }", "l,r,r,r,r,r,~{memory}"(i64 5, i32 %number, i32 1, i32 2, i32 3, i32 1)
+; expect: call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()
 ; absent: call void @__smelt_ptx_
 declare void @__smelt_ptx_barrier_init(i32, i32)
 declare void @__smelt_ptx_copy_16(i32, i64, i32)
@@ -17,6 +20,9 @@ declare void @__smelt_ptx_copy_wait()
 declare void @__smelt_ptx_wgmma_wait(i32)
 declare void @__smelt_ptx_wgmma(ptr, i64, i64, i32, i32, i32, i32, i32)
 declare i32 @__smelt_ptx_exchange(i32, i32)
+declare i32 @__smelt_ptx_cluster_address(i32, i32)
+declare void @__smelt_ptx_tensor_store_of(i64, i32, i32, i32, i32, i32)
+declare void @__smelt_ptx_wait_previous()
 declare void @__smelt_ptx_wgmma_finish(ptr, i32, i32)
 declare void @__smelt_ptx_wgmma_registers(ptr, i32, i32, i32, i32, i64, i32, i32, i32, i32)
 
@@ -32,5 +38,9 @@ define void @__smelt_entry(ptr %context) {
   call void @__smelt_ptx_wgmma_finish(ptr %sums, i32 4, i32 0)
   %other = call i32 @__smelt_ptx_exchange(i32 %number, i32 1)
   store i32 %other, ptr %context
+  %address = call i32 @__smelt_ptx_cluster_address(i32 %number, i32 1)
+  store i32 %address, ptr %context
+  call void @__smelt_ptx_tensor_store_of(i64 5, i32 %number, i32 1, i32 2, i32 3, i32 1)
+  call void @__smelt_ptx_wait_previous()
   ret void
 }

@@ -343,11 +343,9 @@ static void forms_are_chosen_by_sizes(void **state) {
     static const struct {
         struct matmul_sizes sizes;
         int64_t rows, columns, parts;
-    } cases[] = {{{512, 512, 512, 1}, 64, 64, 1},
-                 {{4096, 4096, 4096, 1}, 128, 256, 1},
-                 {{128, 4096, 4096, 1}, 128, 128, 4},
-                 {{128, 14336, 4096, 1}, 128, 128, 1},
-                 {{512, 4096, 4096, 1}, 128, 128, 1}};
+    } cases[] = {{{512, 512, 512, 1}, 64, 64, 1},     {{4096, 4096, 4096, 1}, 128, 256, 1},
+                 {{128, 4096, 4096, 1}, 128, 128, 4}, {{128, 14336, 4096, 1}, 128, 128, 1},
+                 {{512, 4096, 4096, 1}, 128, 128, 1}, {{2048, 2048, 2048, 1}, 128, 256, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct matmul_form form = matmul_form_choose(SMELT_BFLOAT16, &cases[i].sizes);
         assert_int_equal(form.rows, cases[i].rows);

@@ -80,6 +80,11 @@ static const struct instruction {
      "@p cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
      "[$0], [$1, {$2, $3, $4}], [$5], m; }",
      "r,l,r,r,r,r,r,r"},
+    {"tensor_store_of",
+     IF_ACTIVE("5") "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [$0, {$2, $3, $4}], [$1]; }",
+     "l,r,r,r,r,r"},
+    {"store_commit", "cp.async.bulk.commit_group;", ""},
+    {"store_wait_read", "cp.async.bulk.wait_group.read 0;", ""},
     {"copy",
      IF_ACTIVE(
          "4") "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3]; }",
@@ -221,7 +226,7 @@ static LLVMValueRef multiply_add(struct unit *unit, LLVMValueRef call, const cha
 /* Maps of a group lie where no other group that runs at the same time has its own: staging memory is so large
  * that a multiprocessor runs one such group at a time. */
 #define MOST_MULTIPROCESSORS 1024
-#define MAP_BYTES 256
+#define MAP_BYTES 384
 
 static LLVMValueRef map_memory(struct unit *unit) {
     LLVMBuilderRef b = unit->builder;
