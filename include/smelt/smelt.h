@@ -422,6 +422,19 @@ SMELT_API bool smelt_interrupt_is_raised(const smelt_interrupt *interrupt);
 SMELT_API smelt_status smelt_stream_create(const char *device, smelt_stream **stream);
 /* A stream over the caller's CUstream (NULL is CUDA's default stream), which must outlive it. */
 SMELT_API smelt_status smelt_stream_from_native(const char *device, void *native, smelt_stream **stream);
+/* Memory of the caller's for a native stream. take: `bytes` of the device's memory, aligned to 256, that work
+ * on `native` may use from then on; NULL: there is none. give: what take gave, which nothing enqueued uses
+ * any more out of the order of `native`. Called on threads that call smelt. */
+typedef struct smelt_stream_memory {
+    void *(*take)(void *context, void *native, size_t bytes);
+    void (*give)(void *context, void *address);
+    void *context; /* must outlive all arrays of the memory */
+} smelt_stream_memory;
+/* Where results and launches on `stream` have their memory from while the caller captures it into a CUDA
+ * graph. Without it, that memory exists only while the graph runs, so that a graph with results can be
+ * launched once. `memory` is copied; NULL: none. INVALID_ARGUMENT for a stream that is not from
+ * smelt_stream_from_native, or for a NULL function. On a CPU it does nothing. */
+SMELT_API smelt_status smelt_stream_set_memory(smelt_stream *stream, const smelt_stream_memory *memory);
 /* The device's default stream, for calls without a stream. */
 SMELT_API smelt_status smelt_stream_default(const char *device, smelt_stream **stream);
 SMELT_API void *smelt_stream_native(const smelt_stream *stream);

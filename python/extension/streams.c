@@ -109,12 +109,50 @@ static bool cupy_stream(void **native) {
     return found;
 }
 
+/* Memory of torch's allocator, which belongs to the graph while a stream is captured. */
+static void *take_of_torch(void *context, void *native, size_t bytes) {
+    void *address = NULL;
+    (void)context;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *function = function_in("torch.cuda", "caching_allocator_alloc");
+    PyObject *made =
+        function ? PyObject_CallFunction(function, "nOn", (Py_ssize_t)bytes, Py_None, (Py_ssize_t)native)
+                 : NULL;
+    if (made && PyLong_Check(made)) address = PyLong_AsVoidPtr(made);
+    Py_XDECREF(made);
+    Py_XDECREF(function);
+    PyErr_Clear();
+    PyGILState_Release(state);
+    return address;
+}
+
+static void give_to_torch(void *context, void *address) {
+    (void)context;
+    if (!Py_IsInitialized()) return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *function = function_in("torch.cuda", "caching_allocator_delete");
+    PyObject *made = function ? PyObject_CallFunction(function, "n", (Py_ssize_t)address) : NULL;
+    Py_XDECREF(made);
+    Py_XDECREF(function);
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(state);
+}
+
+static bool lend_memory(smelt_stream *stream) {
+    static const smelt_stream_memory memory = {take_of_torch, give_to_torch, NULL};
+    smelt_status status = smelt_stream_set_memory(stream, &memory);
+    if (status != SMELT_OK) raise_status(status);
+    return status == SMELT_OK;
+}
+
 bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **stream) {
     void *native;
     *stream = NULL;
     if (strncmp(device, "cuda", 4) != 0) return true;
     int ordinal = device[4] == ':' ? atoi(device + 5) : 0;
     if (kind == KIND_TORCH ? torch_stream(ordinal, &native) : kind == KIND_CUPY && cupy_stream(&native))
-        return stream_of_native(device, native, stream);
+        return stream_of_native(device, native, stream) && (kind != KIND_TORCH || lend_memory(*stream));
     return true;
 }

@@ -37,6 +37,14 @@ smelt_status smelt_stream_default(const char *device, smelt_stream **stream) {
     return open_stream(device, STREAM_USUAL, NULL, stream);
 }
 
+smelt_status smelt_stream_set_memory(smelt_stream *stream, const smelt_stream_memory *memory) {
+    if (!stream) return fail(SMELT_ERROR_INVALID_ARGUMENT, "memory of a stream: stream is NULL");
+    if (memory && (!memory->take || !memory->give))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "memory of a stream: %s is NULL; expected a function",
+                    memory->take ? "give" : "take");
+    return stream->own ? stream->device->streams->set_memory(stream, memory) : SMELT_OK;
+}
+
 void *smelt_stream_native(const smelt_stream *stream) {
     return stream && stream->own ? stream->device->streams->native(stream) : NULL;
 }

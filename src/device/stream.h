@@ -39,6 +39,7 @@ struct stream_functions {
     /* The last reference is gone; the handle itself is freed by the caller. */
     void (*close)(smelt_stream *stream);
     void *(*native)(const smelt_stream *stream);
+    smelt_status (*set_memory)(smelt_stream *stream, const smelt_stream_memory *memory);
     smelt_status (*wait)(smelt_stream *stream);
     smelt_status (*is_done)(smelt_stream *stream, bool *done);
 };

@@ -340,6 +340,15 @@ EXPORT CUresult cuStreamIsCapturing(CUstream handle, int *status) {
     GIVE(CUDA_SUCCESS);
 }
 
+EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+    static __thread int current; /* 0: global */
+    CALL("cuThreadExchangeStreamCaptureMode", NEEDS_NOTHING);
+    int before = current;
+    current = *mode;
+    *mode = before;
+    GIVE(CUDA_SUCCESS);
+}
+
 /* Works run in the order of their recording, which every branch allows. A node is a work's number, from 1. As
  * CUDA does for the dependencies of a node, duplicates are refused. */
 EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned long long *id,

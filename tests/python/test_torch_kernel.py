@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from smelt.torch import TorchMetalKernel  # noqa: E402
+from smelt.torch import QuantizedLinear, TorchMetalKernel, scaled_dot_product_attention  # noqa: E402
 from torch_devices import DEVICES, needs_gpu  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
@@ -240,10 +240,66 @@ def test_streams_and_graphs():
     close(made, norm(x, weight, eps)[0])
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        made = by_vjp(x, weight, eps)[0]
-    x.normal_()
-    graph.replay()
-    close(made, norm(x, weight, eps)[0])
+        made = by_vjp(by_vjp(x, weight, eps)[0], weight, eps)[0]  # which releases a result of the other stream
+    for _ in range(3):
+        x.normal_()
+        made.zero_()
+        graph.replay()
+        close(made, norm(norm(x, weight, eps)[0], weight, eps)[0])
+
+
+turned = TorchMetalKernel(
+    name="smelt_test::turned",
+    source="""
+        uint i = thread_position_in_grid.x, rest = i;
+        long at = 0;
+        for (int d = x_ndim - 1; d >= 0; d--) { at += rest % x_shape[d] * x_strides[d]; rest /= x_shape[d]; }
+        out[i] = x[at];
+    """,
+    inputs=["x"], results=["out"], ensure_row_contiguous=False, torch_defn=lambda x: x.contiguous(),
+    threads_per_grid=lambda x: (x.numel(),), threads_per_threadgroup=(64,))
+
+
+@needs_gpu
+@torch.no_grad()
+def test_sizes_in_graphs():
+    """Shapes that a kernel reads by an index that changes are in memory of the GPU."""
+    x = torch.randn(3, 5, 7, device="cuda")
+    views = [x.permute(2, 0, 1), x.mT, x[:, ::2], x]
+    for view in views:
+        turned(view)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        made = [turned(view) for view in views]
+    for _ in range(2):
+        x.normal_()
+        for _ in range(100):  # others use what their copies went through
+            turned(x[1:, 1:])
+        graph.replay()
+        for a, b in zip(made, views):
+            assert torch.equal(a, b)
+
+
+@needs_gpu
+@torch.no_grad()
+def test_attention_and_packed_layers_in_graphs():
+    layer = QuantizedLinear.pack(torch.nn.Linear(256, 192, device="cuda", dtype=torch.bfloat16), "int4")
+    x = torch.randn(1, 256, device="cuda", dtype=torch.bfloat16)
+    q, k, v = (torch.randn(1, heads, rows, 64, device="cuda", dtype=torch.bfloat16) for heads, rows in ((4, 1), (2, 4097), (2, 4097)))
+
+    def step():
+        return layer(x), scaled_dot_product_attention(q, k, v)
+    for _ in range(2):
+        made = step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        made = step()
+    for _ in range(3):
+        for each in (x, q, k, v):
+            each.normal_()
+        graph.replay()
+        for a, b in zip(made, step()):
+            torch.testing.assert_close(a, b)
 
 
 def test_messages():

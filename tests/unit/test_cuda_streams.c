@@ -172,6 +172,70 @@ static void a_stream_of_the_callers(void **state) {
     smelt_array_release(y);
 }
 
+struct lender {
+    CUdeviceptr block;
+    int taken, given;
+};
+
+static void *take(void *context, void *native, size_t bytes) {
+    struct lender *lender = context;
+    assert_non_null(native);
+    assert_true(bytes <= 4096);
+    lender->taken++;
+    return (void *)(uintptr_t)lender->block;
+}
+
+static void give(void *context, void *address) {
+    struct lender *lender = context;
+    assert_ptr_equal(address, (void *)(uintptr_t)lender->block);
+    lender->given++;
+}
+
+static void a_captured_stream_has_memory_of_its_owner(void **state) {
+    (void)state;
+    CUcontext previous;
+    CUstream mine;
+    CUgraph graph;
+    smelt_stream *stream, *own = new_stream("cuda");
+    struct lender lender = {.taken = 0};
+    const smelt_stream_memory memory = {take, give, &lender};
+    const struct cuda_driver *driver = gpu()->driver;
+    ok(cuda_enter(gpu(), &previous));
+    assert_int_equal(driver->stream_create(&mine, CUDA_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    assert_int_equal(driver->allocate(&lender.block, 4096, mine), CUDA_SUCCESS);
+    ok(smelt_stream_from_native("cuda", mine, &stream));
+    ok(smelt_stream_set_memory(stream, &memory));
+    smelt_array *before, *x, *host = new_array("cpu", 3), *copied = NULL;
+    ok(gpu()->space.create(&gpu()->space, stream, SMELT_INT32, &LINE(COUNT), &before));
+    assert_int_equal(lender.taken, 0);
+    assert_int_equal(driver->capture_begin(mine, CUDA_CAPTURE_RELAXED), CUDA_SUCCESS);
+    ok(gpu()->space.create(&gpu()->space, stream, SMELT_INT32, &LINE(COUNT), &x));
+    assert_ptr_equal(x->data, (void *)(uintptr_t)lender.block);
+    assert_int_equal(smelt_array_to(host, "cuda", stream, &copied), SMELT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(smelt_error(), "on a stream that its owner captures; copy them before"));
+    assert_int_equal(driver->capture_end(mine, &graph), CUDA_SUCCESS);
+    int taken = lender.taken;
+    assert_int_equal(lender.given, taken - 1); /* that of the copy */
+    smelt_array_release(x);
+    assert_int_equal(lender.given, taken);
+    smelt_array_release(before);
+    assert_int_equal(lender.given, taken);
+    driver->graph_destroy(graph);
+    refused(smelt_stream_set_memory(own, &memory), SMELT_ERROR_INVALID_ARGUMENT,
+            "memory of a stream: the stream is smelt's own; expected one from smelt_stream_from_native");
+    refused(smelt_stream_set_memory(NULL, &memory), SMELT_ERROR_INVALID_ARGUMENT,
+            "memory of a stream: stream is NULL");
+    refused(smelt_stream_set_memory(stream, &(smelt_stream_memory){.take = take}),
+            SMELT_ERROR_INVALID_ARGUMENT, "memory of a stream: give is NULL; expected a function");
+    ok(smelt_stream_set_memory(stream, NULL));
+    smelt_array_release(host);
+    smelt_stream_release(own);
+    smelt_stream_release(stream);
+    assert_int_equal(driver->release(lender.block, mine), CUDA_SUCCESS);
+    assert_int_equal(driver->stream_destroy(mine), CUDA_SUCCESS);
+    cuda_leave(gpu(), previous);
+}
+
 static void waiting_waits_for_the_stream_alone(void **state) {
     (void)state;
     smelt_stream *a = new_stream("cuda"), *b = new_stream("cuda");
@@ -394,6 +458,7 @@ int main(void) {
         TEST(streams_of_two_gpus_are_ordered),
         TEST(blocks_for_a_launch_come_and_go_in_its_order),
         TEST(a_stream_of_the_callers),
+        TEST(a_captured_stream_has_memory_of_its_owner),
         TEST(waiting_waits_for_the_stream_alone),
         TEST(who_asks_does_not_wait),
         TEST(wrong_streams_are_refused),

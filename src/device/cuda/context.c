@@ -291,11 +291,15 @@ static smelt_status fail_forked(struct cuda_gpu *gpu) {
                 gpu->name);
 }
 
-/* How often the thread has entered. */
-static __thread int inside;
+/* How often the thread has entered, and its mode outside: in a library's usual mode, allocating and releasing
+ * memory on one stream would end a capture of another. */
+static __thread int inside, outer_mode;
 
 static void make_current(struct cuda_gpu *gpu, CUcontext *previous) {
-    inside++;
+    if (!inside++) {
+        outer_mode = CUDA_CAPTURE_RELAXED;
+        gpu->driver->capture_mode(&outer_mode);
+    }
     *previous = NULL;
     gpu->driver->context_get(previous);
     if (*previous != gpu->context) gpu->driver->context_set(gpu->context);
@@ -326,7 +330,8 @@ bool cuda_enter_release(struct cuda_gpu *gpu, uint32_t epoch, CUcontext *previou
 
 void cuda_leave(struct cuda_gpu *gpu, CUcontext previous) {
     if (previous != gpu->context) gpu->driver->context_set(previous);
-    inside--;
+    int mode = outer_mode;
+    if (!--inside) gpu->driver->capture_mode(&mode);
     pthread_rwlock_unlock(&gpu->use);
 }
 

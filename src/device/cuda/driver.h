@@ -86,6 +86,7 @@ struct cuda_launch_config {
     X(capture_begin, "cuStreamBeginCapture_v2", (CUstream stream, int mode))                                 \
     X(capture_end, "cuStreamEndCapture", (CUstream stream, CUgraph *graph))                                  \
     X(capture_status, "cuStreamIsCapturing", (CUstream stream, int *status))                                 \
+    X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                                        \
     X(capture_info, "cuStreamGetCaptureInfo_v2",                                                             \
       (CUstream stream, int *status, unsigned long long *id, CUgraph *graph, const CUgraphNode **nodes,      \
        size_t *count))                                                                                       \

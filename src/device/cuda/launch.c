@@ -1,10 +1,12 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/executable.h"
 #include "device/cuda/flight.h"
+#include "device/cuda/kept.h"
 #include "device/cuda/log.h"
 #include "device/gpu_shape.h"
 #include "device/cuda/timeline.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Of the driver's `extra` argument. */
@@ -61,27 +63,56 @@ static bool is_on_gpu(const struct launch_buffer *buffer) {
     return buffer->memory && buffer->memory->space;
 }
 
+static bool is_sent(const struct flight *f, uint32_t slot) {
+    const struct cuda_slot *s = &f->code->slots[slot];
+    return !s->threadgroup && !s->inlined && !is_on_gpu(&f->request->buffers[s->index]);
+}
+
+static size_t room_for(size_t bytes) {
+    return (bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+}
+
+/* In a graph of the stream's owner: their block stays. */
+static smelt_status keep_bytes(struct flight *f, size_t total) {
+    char *bytes = calloc(1, total);
+    size_t at = 0;
+    if (!bytes) return fail_out_of_memory(total);
+    for (uint32_t i = 0; i < f->code->slot_count; i++) {
+        const struct launch_buffer *buffer = &f->request->buffers[f->code->slots[i].index];
+        if (!is_sent(f, i)) continue;
+        if (buffer->bytes) memcpy(bytes + at, launch_address(buffer), buffer->bytes);
+        at += room_for(buffer->bytes);
+    }
+    smelt_status status = cuda_kept_bytes(f->gpu, bytes, total, &f->bytes);
+    free(bytes);
+    CUdeviceptr place = f->bytes;
+    for (uint32_t i = 0; i < f->code->slot_count && status == SMELT_OK; i++) {
+        if (!is_sent(f, i)) continue;
+        f->parameters.head.slots[i] = place;
+        place += room_for(f->request->buffers[f->code->slots[i].index].bytes);
+    }
+    return status;
+}
+
 /* Bytes on the host that the code reads behind an address get a block of their own. */
 static smelt_status send_bytes(struct flight *f) {
     const struct cuda_code *code = f->code;
     const struct launch *request = f->request;
     size_t total = 0;
     for (uint32_t i = 0; i < code->slot_count; i++) {
-        const struct cuda_slot *slot = &code->slots[i];
-        const struct launch_buffer *buffer = &request->buffers[slot->index];
-        if (!slot->threadgroup && !slot->inlined && !is_on_gpu(buffer))
-            total += (buffer->bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+        if (is_sent(f, i)) total += room_for(request->buffers[code->slots[i].index].bytes);
     }
     if (!total) return SMELT_OK;
+    if (cuda_stream_is_captured(f->stream)) return keep_bytes(f, total);
     TRY(flight_scratch(f, total, &f->bytes));
     CUdeviceptr at = f->bytes;
     for (uint32_t i = 0; i < code->slot_count; i++) {
         const struct cuda_slot *slot = &code->slots[i];
         const struct launch_buffer *buffer = &request->buffers[slot->index];
-        if (slot->threadgroup || slot->inlined || is_on_gpu(buffer)) continue;
+        if (!is_sent(f, i)) continue;
         if (buffer->bytes) TRY(cuda_copy_in(f->stream, at, launch_address(buffer), buffer->bytes));
         f->parameters.head.slots[i] = at;
-        at += (buffer->bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+        at += room_for(buffer->bytes);
     }
     return SMELT_OK;
 }

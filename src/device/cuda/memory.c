@@ -34,11 +34,44 @@ static smelt_status allocate(struct cuda_stream *stream, size_t bytes, CUdevicep
     return SMELT_OK;
 }
 
+/* ---- Memory of a captured stream's owner. */
+
+static bool find_lender(struct cuda_stream *stream, smelt_stream_memory *memory) {
+    pthread_mutex_lock(&stream->lock);
+    *memory = stream->memory;
+    pthread_mutex_unlock(&stream->lock);
+    return memory->take && cuda_stream_is_captured(stream);
+}
+
+struct lent {
+    smelt_stream_memory memory;
+    void *address;
+};
+
+static void give_back(void *context) {
+    struct lent *lent = context;
+    lent->memory.give(lent->memory.context, lent->address);
+    free(lent);
+}
+
+static smelt_status borrow(struct cuda_stream *stream, const smelt_stream_memory *memory, size_t bytes,
+                           CUdeviceptr *address) {
+    void *taken = memory->take(memory->context, stream->handle, bytes ? bytes : 1);
+    if (!taken)
+        return fail(SMELT_ERROR_OUT_OF_MEMORY,
+                    "device '%s': the owner of the captured stream has no block of %zu bytes",
+                    stream->gpu->name, bytes);
+    *address = (CUdeviceptr)(uintptr_t)taken;
+    return SMELT_OK;
+}
+
 smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address) {
     struct cuda_gpu *gpu = stream->gpu;
     uint64_t free_bytes, total;
     bool full;
+    smelt_stream_memory lender;
     if (cuda_stream_records(stream)) return cuda_recording_block(stream, bytes, address);
+    if (find_lender(stream, &lender)) return borrow(stream, &lender, bytes, address);
     TRY(allocate(stream, bytes ? bytes : 1, address, &full));
     if (!full) return SMELT_OK;
     TRY(cuda_memory_free(gpu, &free_bytes, &total));
@@ -49,7 +82,11 @@ smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdevic
 }
 
 void cuda_scratch_give(struct cuda_stream *stream, CUdeviceptr address) {
-    if (!cuda_stream_records(stream))
+    smelt_stream_memory lender;
+    if (cuda_stream_records(stream)) return;
+    if (find_lender(stream, &lender))
+        lender.give(lender.context, (void *)(uintptr_t)address);
+    else
         cuda_note(stream->gpu, stream->gpu->driver->release(address, stream->handle));
 }
 
@@ -99,6 +136,39 @@ void cuda_memory_give_all(struct cuda_gpu *gpu) {
     gpu->driver->pool_trim(gpu->pool, 0);
 }
 
+static smelt_status create_over_lent(struct cuda_gpu *gpu, struct cuda_stream *stream,
+                                     const smelt_stream_memory *lender, smelt_dtype dtype,
+                                     const smelt_shape *shape, int64_t size, smelt_array **array) {
+    size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
+    CUdeviceptr address;
+    TRY(borrow(stream, lender, bytes, &address));
+    struct memory *memory = calloc(1, sizeof *memory);
+    struct cuda_use *use = memory ? use_create(gpu) : NULL;
+    struct lent *lent = use ? malloc(sizeof *lent) : NULL;
+    smelt_array *made =
+        lent ? array_over(memory, dtype, shape, NULL, size, (char *)(uintptr_t)address) : NULL;
+    if (!made) {
+        lender->give(lender->context, (void *)(uintptr_t)address);
+        free(lent);
+        free(use);
+        free(memory);
+        return fail_out_of_memory(sizeof *made);
+    }
+    *lent = (struct lent){*lender, (void *)(uintptr_t)address};
+    atomic_init(&memory->references, 1);
+    memory->start = made->data;
+    memory->bytes = bytes;
+    memory->borrowed = true;
+    memory->release = give_back;
+    memory->context = lent;
+    memory->space = &gpu->space;
+    memory->use = use;
+    use->writer = cuda_stream_retain(stream);
+    use->home = cuda_stream_retain(stream);
+    *array = made;
+    return SMELT_OK;
+}
+
 smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream, smelt_dtype dtype,
                                const smelt_shape *shape, smelt_array **array) {
     int64_t size;
@@ -106,8 +176,11 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
     bool full;
     TRY(shape_check("array", dtype, shape, &size));
     size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
+    smelt_stream_memory lender;
     /* A recording's allocations exist before its first replay. */
     if (cuda_stream_records(stream)) stream = gpu->default_stream;
+    if (find_lender(stream, &lender))
+        return create_over_lent(gpu, stream, &lender, dtype, shape, size, array);
     /* An empty array still gets an address. */
     TRY(allocate(stream, bytes ? bytes : 1, &address, &full));
     if (full) {

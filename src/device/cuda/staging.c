@@ -99,6 +99,11 @@ smelt_status cuda_copy_in(struct cuda_stream *stream, CUdeviceptr to, const void
                  "a recorded copy of %zu bytes from the host", bytes);
         return SMELT_OK;
     }
+    if (bytes && cuda_stream_is_captured(stream))
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "device '%s': %zu bytes of the host's memory are to be copied on a stream that its owner "
+                    "captures; copy them before the capture begins",
+                    stream->gpu->name, bytes);
     struct cuda_mark mark = cuda_mark_begin(stream);
     smelt_status status = SMELT_OK;
     for (size_t at = 0; at < bytes && status == SMELT_OK; at += CUDA_STAGING_BYTES)

@@ -335,6 +335,18 @@ static void *native(const smelt_stream *handle) {
     return cuda_stream_of(handle)->handle;
 }
 
+static smelt_status set_memory(smelt_stream *handle, const smelt_stream_memory *memory) {
+    struct cuda_stream *stream = cuda_stream_of(handle);
+    if (stream->owned || handle->usual)
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "memory of a stream: the stream is smelt's own; expected one from smelt_stream_from_native");
+    pthread_mutex_lock(&stream->lock);
+    stream->memory = memory ? *memory : (smelt_stream_memory){0};
+    pthread_mutex_unlock(&stream->lock);
+    return SMELT_OK;
+}
+
 static smelt_status wait(smelt_stream *handle) {
     struct cuda_stream *stream;
     CUcontext previous;
@@ -353,5 +365,9 @@ static smelt_status is_done(smelt_stream *handle, bool *done) {
     return status;
 }
 
-const struct stream_functions cuda_streams = {
-    .open = open_own, .close = close_own, .native = native, .wait = wait, .is_done = is_done};
+const struct stream_functions cuda_streams = {.open = open_own,
+                                              .close = close_own,
+                                              .native = native,
+                                              .set_memory = set_memory,
+                                              .wait = wait,
+                                              .is_done = is_done};

@@ -19,9 +19,10 @@ struct cuda_stream {
     atomic_int references;
     uint32_t epoch;
     CUstream handle;
-    bool owned;           /* created here; else the caller's native stream */
-    pthread_mutex_t lock; /* of what follows */
-    bool closed;          /* the handle is gone; `marker` is behind the last that was enqueued */
+    bool owned;                 /* created here; else the caller's native stream */
+    pthread_mutex_t lock;       /* of what follows */
+    smelt_stream_memory memory; /* of a native stream while it is captured; or zeros */
+    bool closed;                /* the handle is gone; `marker` is behind the last that was enqueued */
     CUevent marker;
     _Atomic(struct cuda_recording *) recording; /* launches are being recorded, not run; `marker` is behind
                                                    what was enqueued before */
