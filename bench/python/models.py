@@ -92,18 +92,23 @@ def llama(to: Settings, weights: str | None) -> tuple[Any, Any]:
     return stock, ours
 
 
-def captured(work: Work) -> Work:
-    """The replay of a graph of CUDA, captured from the work."""
+def captured(work: Work, cache: Any) -> Work:
+    """The replay of a graph of CUDA, captured from the work, with the memory of the cache as it is before."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):
             work()
     torch.cuda.current_stream().wait_stream(side)
+    held = [(layer.keys, layer.values) for layer in cache.layers]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         work()
-    return graph.replay
+
+    def replay() -> None:
+        assert held
+        graph.replay()
+    return replay
 
 
 def prefill(to: Settings, weights: str | None = None) -> None:
@@ -124,9 +129,10 @@ def decode(to: Settings, weights: str | None = None, capture: bool = False) -> N
         return work
 
     with torch.no_grad():
-        steps = [step(model, model(tokens, use_cache=True).past_key_values) for model in (stock, ours)]
+        caches = [model(tokens, use_cache=True).past_key_values for model in (stock, ours)]
+        steps = [step(model, cache) for model, cache in zip((stock, ours), caches)]
         if capture:
-            steps = [captured(work) for work in steps]
+            steps = [captured(work, cache) for work, cache in zip(steps, caches)]
     compare(f"Llama 8B {weights or 'bf16'} decode{', captured' if capture else ''}, {to.layers} layers", *steps, to)
 
 
