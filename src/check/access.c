@@ -234,7 +234,7 @@ bool check_touch(struct check *check, const struct check_lines *l, const char *f
 
 /* ---- Barriers. */
 
-/* Of the barrier that a thread stands at. */
+/* The column of the barrier at which the thread stands; 0: not known. */
 static uint32_t column_of(const struct check *check, const struct check_standing *standing) {
     const struct check_site *site = check->threads[standing->thread].barrier;
     return site && site->line == standing->line ? site->column : 0;

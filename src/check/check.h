@@ -23,7 +23,7 @@ struct check_argument {
     int32_t index;     /* [[buffer(index)]] */
     bool undefined;    /* an output that nobody has filled */
     const char *name;  /* of the parameter, "" if it has none; lives as long as the launch */
-    const char *shape; /* of the array that is bound, if it has several dimensions; else "". Copied */
+    const char *shape; /* of the array; "" if it has one dimension, or there is none. check_open copies it */
 };
 
 struct check;

@@ -76,8 +76,8 @@ const char *findings_text(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The message for an access that misses its array. told: its threads, argument and index are set. bytes: the
- * size of the access if it is larger than an element; otherwise 0. count: the array's elements. shape: "" if
- * they are all that is to be said. */
+ * size of the access if it is larger than an element; otherwise 0. count: the array's elements. shape: the
+ * array's; "" if the message need not give it. */
 const char *findings_outside(struct findings *findings, const smelt_finding *told, const char *verb,
                              uint64_t bytes, uint64_t count, const char *shape);
 

@@ -46,7 +46,7 @@ struct thread_state {
     uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
     uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
     uint32_t interval[MEMORY_KINDS];           /* where it is; 0: to be found */
-    const struct check_site *barrier;          /* the last that it reached */
+    const struct check_site *barrier;          /* the site of the last one that it reached; NULL: none */
     /* At a simdgroup function (simdgroup.c): its place, and the shadow of what other lanes may take. */
     const struct check_site *site;
     uint64_t shared_shadow;
@@ -66,7 +66,7 @@ struct access {
     const char *first; /* the element that has index 0, if it is not the one at `base` */
     const char *name;  /* NULL: not known */
     uint32_t element;  /* bytes */
-    const char *shape; /* of an argument's array (check_argument); NULL: none */
+    const char *shape; /* as in check_argument; NULL: not an argument */
 };
 
 /* ---- Undefined values (undefined.c). Where one comes from, and what `what` is. */

@@ -339,7 +339,7 @@ template <uint most> uint clipped(uint value) {
   return value >= most ? most : value;
 }
 
-// One of two instances, and one of two calls, whose comparisons of constants are true.
+// Comparisons that are true in another instance or another call, which the compiler evaluates.
 // run: -b 0:out:uint32:64 --grid 64 --threadgroup 32 --also advice
 kernel void calls_that_fold_away(device uint *o [[buffer(0)]], uint i [[thread_position_in_grid]],
                                  uint lane [[thread_index_in_simdgroup]]) {
