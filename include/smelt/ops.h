@@ -186,7 +186,7 @@ typedef enum smelt_operation_kind {
     X(QUANTIZE_SCALES, quantize_scales, OTHER, 1) /* see Packed numbers */                                   \
     X(QUANTIZE, quantize, OTHER, -1)   /* x, scales[, biases] */                                             \
     X(DEQUANTIZE, dequantize, OTHER, -1) /* w, scales[, biases] */                                           \
-    X(ATTENTION, attention, OTHER, -1) /* q, k, v[, mask or biases][, sinks]: see below */      \
+    X(ATTENTION, attention, OTHER, -1) /* q, k, v[, mask or biases][, sinks]: see below */                   \
     X(QUANTIZED_MATMUL, quantized_matmul, OTHER, -1) /* x, w, scales[, biases]: see smelt_quantized_matmul */ \
     X(VIEW, view, SHAPE, 1)            /* see smelt_array_reinterpret; copied if not contiguous or not aligned */
 /* clang-format on */
@@ -303,10 +303,10 @@ SMELT_API const char *smelt_matmul_algorithm(int index);
  * that of scales and biases, else float32); its gradients by scales and biases are sums over groups.
  *
  * Attention, products. attention: numbers[0] is the scale, starts[0] 1 if it is causal, starts[1] 1 if the
- * fourth array is a mask, 2 if the fourth and fifth are bias_lines and bias_columns.
- * quantized_matmul: starts as of dequantize. Both compute by the kernels of
- * smelt_attention and smelt_quantized_matmul, and are recorded by tapes and graphs; derivatives are those of
- * the same composed of other operations, which store scores or weights.
+ * fourth array is a mask, 2 if the fourth and fifth are bias_lines and bias_columns. quantized_matmul: starts
+ * as of dequantize. Both compute by the kernels of smelt_attention and smelt_quantized_matmul, and are
+ * recorded by tapes and graphs; derivatives are those of the same composed of other operations, which store
+ * scores or weights.
  *
  * Determinism. The same inputs give the same bits, except for scatter_add, scatter_sum and grid_sample_vjp_x
  * of floats, which add in any order.

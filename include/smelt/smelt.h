@@ -569,11 +569,11 @@ SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_de
 
 /* Quick code. The best code of a large kernel may take seconds to compile. smelt_kernel_run and
  * smelt_function_run then use code that gives the same bits, is compiled sooner and runs more slowly. The
- * best is compiled in the background; launches run it once it is there, and one that is running on a CPU goes
- * on with it. Kernels without such code wait for the best: those with atomic operations whose order matters,
- * and with math modes other than safe, for example. So do launches with a time-out of less than 30 seconds,
- * smelt_kernel_prepare, recordings, and packages. A process that exits does not wait for compiles in the
- * background, except for the assembler in a GPU's driver; a forked child starts its own.
+ * best is compiled in the background. Later launches run it, and a launch that is under way on a CPU
+ * continues with it. Kernels without such code wait for the best: those with atomic operations whose order
+ * matters, and with math modes other than safe, for example. So do launches with a time-out of less than 30
+ * seconds, smelt_kernel_prepare, recordings, and packages. A process that exits does not wait for compiles in
+ * the background, except for the assembler in a GPU's driver; a forked child starts its own.
  *
  * Waits for the best code of all launches of the kernel so far. An error is that of the first compile that
  * failed (COMPILE, LIMIT, TIMEOUT …): launches go on with quick code. INTERRUPTED: `interrupt` (may be NULL)

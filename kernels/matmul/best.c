@@ -64,8 +64,9 @@ static void float_parts(const struct matmul_form *form, int sides[2]) {
     sides[1] = (int)(elements / sides[0]);
 }
 
-/* The parameters of BEST_FORM are those of the templates in best.metal and best_tiles.metal. cluster: of
- * best_warpgroups.metal; 0: another file's kernel. */
+/* The parameters of BEST_FORM are those of the templates in best.metal, best_tiles.metal and
+ * best_warpgroups.metal. cluster: the threadgroups of a cluster of best_warpgroups.metal; 0: the kernel is in
+ * another file. */
 static smelt_status find_kernel(const struct matmul_desc *desc, const struct matmul_form *form,
                                 int64_t cluster, smelt_function **function) {
     const char *type = matmul_type(smelt_array_dtype(desc->a)), *flags[] = {"false", "true"};
@@ -99,7 +100,8 @@ static smelt_status find_kernel(const struct matmul_desc *desc, const struct mat
 #define STAYING_FORM 256                     /* threads of its forms, which multiply … */
 #define STAYING_THREADS (STAYING_FORM + 128) /* … and those that copy */
 
-/* The number of tiles, or of clusters' tiles. Those of a cluster are neighbours where the form is narrow. */
+/* The number of clusters that cover the result, with one tile per threadgroup. A cluster's tiles are next to
+ * each other if they have more rows than columns, otherwise below each other. */
 static int64_t tiles_of(const struct matmul_sizes *sizes, const struct matmul_form *form, int64_t cluster) {
     int64_t rows = form->rows * (form->rows > form->columns ? 1 : cluster);
     int64_t columns = form->columns * (form->rows > form->columns ? cluster : 1);

@@ -23,7 +23,7 @@ namespace detail = mpp::tensor_ops::__tensor_ops_detail;
 constant constexpr uint BAND = 8; // rows of tiles, or of clusters' tiles
 constant constexpr uint LAG = 2;  // the third warpgroup begins when the stage with this number is filled
 
-// Where tile number `at` lies, or the tiles of a cluster, in a grid of them. They are numbered column by column in each band.
+// Where number `at` of a grid of tiles, or of clusters' tiles, lies. They are numbered column by column in each band.
 struct place {
     int row, column;
     uint matrix; // its number among the parts of all products
@@ -43,8 +43,8 @@ inline terms terms_of(uint part, constant int4 &size) {
     return {first, (min(uint(size.w), uint(size.z) - first) + 63) / 64};
 }
 
-// Copies of one operand's tile: SIDE rows (columns) of 64 terms, whose part `rank` of PARTS one threadgroup copies for all PARTS.
-// DOWN: rows (columns) follow each other in memory, so the tile lies in blocks of 64 of them.
+// Copies one operand's tile: SIDE rows (columns) of 64 terms. Each of PARTS threadgroups copies its part, number `rank`, to the
+// memory of all. DOWN: rows (columns) follow each other in memory, so the tile lies in blocks of 64 of them.
 template <int SIDE, int PARTS, bool DOWN> struct operand_copies {
     static constexpr uint box = DOWN ? 64 : SIDE / PARTS, count = SIDE / PARTS / box;
     static METAL_FUNC void begin(uint to, ulong map, uint side, uint k, uint matrix, uint barrier, uint rank, uint leads) {
@@ -130,7 +130,8 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (CLUSTER > 1) __smelt_ptx_cluster_sync();
-    // The next launch of this kernel may come so far while this one computes its last tiles.
+    // The next launch of this kernel may run up to here while this one computes its last tiles: nothing above may access the
+    // matrices.
     __smelt_ptx_launch_next();
     __smelt_ptx_wait_previous();
 
@@ -201,7 +202,7 @@ kernel void best_warpgroups(device const T *a [[buffer(0)]], device const T *b [
     if (CLUSTER > 1) __smelt_ptx_cluster_sync();
 }
 
-#define INSTANTIATE(name, T, O, BM, BN, simdgroups, A_DOWN, B_DOWN, CLUSTER)                              \
+#define INSTANTIATE(name, T, O, BM, BN, simdgroups, A_DOWN, B_DOWN, CLUSTER)                                     \
     template [[host_name(name)]] kernel void best_warpgroups<T, O, BM, BN, simdgroups, A_DOWN, B_DOWN, CLUSTER>( \
         device const T *, device const T *, device O *, constant int4 &, constant int2 &, constant long3 &, uint, uint, uint);
 #ifdef BEST_FORM // the parameters of the only form to compile

@@ -2,27 +2,27 @@
 // simdgroup. For GPUs of compute capability 9.0. The rows of x stay in threadgroup memory, and each weight is read once, in
 // pieces that are neighbours in memory. quantized_matmul_fragments.metal is for more rows and for other sizes.
 //
-// quantized_parts.metal precedes this text. The text that precedes it also defines
+// quantized_parts.metal precedes this text. The text that precedes that one also defines
 //   QUANTIZED_ROWS     of x: 1, 2, 4 or 8; those that x lacks count as 0
-//   QUANTIZED_TILES    of 16 lines of w in a threadgroup
+//   QUANTIZED_TILES    of 16 lines of w, in a threadgroup
 //   QUANTIZED_SHARES   the simdgroups of a tile, which take turns at its chunks and add their sums at the end
-//   QUANTIZED_STAGES   chunks of a simdgroup in threadgroup memory
+//   QUANTIZED_STAGES   chunks that a simdgroup has in threadgroup memory
 //
-// A chunk is of 256 terms (512, of 2 bits); terms are a multiple of it, rows of all arrays begin at multiples of 16 bytes, rows
-// of scales at multiples of a chunk's, and w has less than 2^32 bytes.
+// A chunk has 256 terms (512, of 2 bits); terms are a multiple of it. x, w, scales and biases begin at multiples of 16 bytes,
+// and w has less than 2^32 bytes. Threadgroup memory: few_memory in src/ops/quantized.c.
 //
 // A right matrix has eight columns: column c is row c % ROWS of x in group c / ROWS of SLOTS groups, and 0 in the others. So the
 // sums of SLOTS groups are in one matrix, and their scales are applied at once.
 constant constexpr int ROWS = QUANTIZED_ROWS, TILES = QUANTIZED_TILES, SHARES = QUANTIZED_SHARES, STAGES = QUANTIZED_STAGES;
 constant constexpr int CHUNK = BITS == 2 ? 512 : 256, GROUPS = CHUNK / GROUP, SLOTS = min(8 / ROWS, GROUPS);
-// A step is of terms that a lane reads at once: LANE_TERMS neighbours.
+// In a step of STEP terms, each lane reads LANE_TERMS neighbours.
 constant constexpr int STEP = min(GROUP, 64), LANE_TERMS = STEP / 4, LANE_BYTES = LANE_TERMS * BITS / 8;
 constant constexpr int line_bytes = CHUNK * BITS / 8, scale_bytes = GROUPS * sizeof(S), planes = MODE == 0 ? 2 : 1;
 constant constexpr int weight_bytes = 16 * line_bytes, stage_bytes = weight_bytes + planes * 16 * scale_bytes;
 constant constexpr int simdgroups = TILES * SHARES;
 static_assert(CHUNK % GROUP == 0 && sizeof(T) == 2 && STAGES >= 2, "the tile of this kernel");
 
-// Where a byte of a line lies, so that the lanes of a load meet in no bank.
+// Where a byte of a line lies: swizzled, so that the lanes of a load use different banks.
 inline uint place_in_line(uint line, uint byte) {
     return line * line_bytes + (byte ^ (LANE_BYTES == 16 ? (line & 1) << 6 : LANE_BYTES == 8 ? (line & 3) << 5 : (line & 7) << 4));
 }
@@ -36,7 +36,7 @@ inline void copy_piece(uint bytes, uint to, ulong from) {
         __smelt_ptx_copy_16(to, from, 16);
 }
 
-// The weights that a lane has in a step.
+// Reads a lane's weights of a step.
 inline void read_step(threadgroup const uchar *at, thread uint (&words)[4]) {
     if (LANE_BYTES == 16) {
         const uint4 four = *(threadgroup const uint4 *)at;
@@ -50,7 +50,7 @@ inline void read_step(threadgroup const uchar *at, thread uint (&words)[4]) {
     }
 }
 
-// The eight codes of number `i` among them.
+// Unpacks number `i` of their runs of eight codes.
 inline void unpack_step(thread const uint (&words)[4], int i, thread uint (&pairs)[4]) {
     if (BITS == 8)
         unpack(words[i * 2], words[i * 2 + 1], pairs);
@@ -103,7 +103,7 @@ kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device c
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) copy(s, s < left);
 
-    // The rows of x as pairs; zeros of one group, from where lanes read the columns that are 0; sums of each group of x.
+    // The rows of x as pairs; the zeros of one group, which lanes read for columns that are 0; the sums of each group of x.
     const int rows = size.rows, row_pieces = terms / 8, groups = terms / GROUP;
     threadgroup uint4 *zeros = x_memory + rows * row_pieces + 1; // in other banks than a row's first piece
     threadgroup float *totals = (threadgroup float *)(zeros + GROUP / 8);

@@ -2,7 +2,7 @@
 // GPUs of compute capability 9.0. Weights are integers or small floats that half and bfloat hold exactly; scales and biases are
 // applied to the sums of each group of them, which are float.
 //
-// quantized_parts.metal precedes this text, and defines x and w's types. The text that precedes it also defines
+// quantized_parts.metal precedes this text. The text that precedes that one also defines
 //   QUANTIZED_LINES   of w for a simdgroup: 16 or 32
 //   QUANTIZED_EIGHTS  of rows of x for a threadgroup
 //   QUANTIZED_TEAMS   of eight simdgroups in a threadgroup

@@ -1,6 +1,6 @@
-// What the kernels of quantized_matmul by fragments share: the pairs of elements that the tensor cores multiply, and their
-// products. The text that precedes this one defines QUANTIZED_TYPE, QUANTIZED_SCALE, QUANTIZED_MODE, QUANTIZED_BITS and
-// QUANTIZED_GROUP, as for quantized_matmul.metal.
+// What quantized_matmul_fragments.metal and quantized_matmul_few.metal share: weights are unpacked to pairs of elements, which
+// tensor cores multiply. The text that precedes this one defines QUANTIZED_TYPE, QUANTIZED_SCALE, QUANTIZED_MODE, QUANTIZED_BITS
+// and QUANTIZED_GROUP, as for quantized_matmul.metal.
 //
 // A simdgroup's left matrix is weights, 16 lines of 16 terms, the right one is x. The order of terms is the same for both: a lane
 // has eight neighbours, of which the first and the fifth are one pair, and so on, as they lie in a word of eight weights.
@@ -22,12 +22,12 @@ inline uint multiply_add(uint x, uint y, uint z) {
 
 inline uint pair_of(T x) { return as_type<ushort>(x) * 0x10001u; }
 
-// The elements that `unpack` gives are as many times smaller than the codes.
+// How many times smaller the elements that `unpack` returns are than the codes.
 constant constexpr float divisor = MODE != 0 ? 1 : brain ? 128 : 512;
 
-// Eight codes as pairs of elements, first and fifth and so on. Codes are in the lowest bits of `low`, of 8 bits the last four in
-// `high`. Of mode affine, a code in the lowest eight bits of a bfloat is a multiple of 2^-133, in the lowest ten bits of a half of
-// 2^-24: it is multiplied from the place where it lies.
+// Unpacks eight codes to pairs of elements: the first and the fifth, and so on. The codes lie in `low`, from its lowest bits
+// on; if they have 8 bits, the last four lie in `high`. In mode affine, a code in the lowest eight bits of a 16-bit word is, as a
+// bfloat, code · 2^-133, and as a half, code · 2^-24. One multiplication scales it, from the bits where it lies.
 inline void unpack(uint low, uint high, thread uint (&pairs)[4]) {
     uint shifts[4] = {0, 0, 0, 0};
     if (BITS == 8) {
@@ -35,7 +35,7 @@ inline void unpack(uint low, uint high, thread uint (&pairs)[4]) {
         for (int i = 0; i < 4; i++) pairs[i] = (uint)as_type<uchar4>(low)[i] | (uint)as_type<uchar4>(high)[i] << 16;
     } else {
         const uint codes = BITS == 4 ? low : (low & 0xffu) | (low & 0xff00u) << 8;
-    constexpr uint mask = ((1u << BITS) - 1) * 0x10001u;
+        constexpr uint mask = ((1u << BITS) - 1) * 0x10001u;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             shifts[i] = MODE ? 0 : i * BITS % 8;

@@ -52,7 +52,8 @@ static smelt_status ask_parameters(void *context, smelt_interrupt *interrupt) {
     return status;
 }
 
-/* As the argument is likely to be bound: numbers of 4 bytes. Sizes up to 8 bytes are of one class. */
+/* As the argument will probably be bound: numbers have 4 bytes. Sizes up to 8 bytes are of one class. The
+ * bytes are not read. */
 static void guess_buffer(PyObject *value, smelt_buffer *buffer) {
     static const int32_t number;
     enum array_kind kind;
@@ -305,8 +306,8 @@ static bool bind_all(struct dispatch *dispatch) {
             return false;
         }
         if (parameter->used && !bind_value(dispatch, value, parameter)) return false;
-        /* Code is compiled with it, as when the parameters were learnt. */
-        if (!parameter->used && is_number(value)) guess_buffer(value, &dispatch->desc.buffers[i]);
+        /* Its size decides which code runs, as when the parameters were learnt, and that code may use it. */
+        if (!parameter->used && is_number(value) && !bind_value(dispatch, value, parameter)) PyErr_Clear();
     }
     list_buffers(dispatch, true, names, sizeof names);
     if (!*names) return true;
@@ -419,8 +420,8 @@ static bool choose_device(struct dispatch *dispatch, PyObject *device) {
     return true;
 }
 
-/* The first call compiles the code to learn the parameters. The device, and which arguments are small and on
- * the host, decide which code the launch needs: they are guessed, so that it is the same. */
+/* The first call compiles code to learn the parameters. Which code a launch needs depends on the device, and
+ * on which arguments are small and on the host. Both are guessed, so that the launch needs the same code. */
 static bool learn_parameters(struct dispatch *dispatch, PyObject *device) {
     if (dispatch->function->parameter_count >= 0) return true;
     guess_buffers(dispatch);

@@ -76,7 +76,7 @@ static PyMethodDef functions[] = {
      "smelt_quantized_matmul. biases may be None; mode is its number."},
     {"quantized_matmul_of", quantized_matmul_of, METH_VARARGS,
      "quantized_matmul_of(x, w, scales, biases, bits, group_size, mode, /)\n--\n\nThe product, an array of "
-     "the library of x; w may have words of int32."},
+     "x's library. The words of w may be int32."},
     {0}};
 
 int quantized_init(PyObject *module) {

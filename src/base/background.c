@@ -91,7 +91,11 @@ static void *work(void *unused) {
         (void)run_job(running);
         struct background_job *job = running;
         running = NULL;
+        if (ending) continue; /* the process exits: what the job holds ends with it */
+        in_library = true;    /* code may be unloaded by a library */
         forget(job);
+        in_library = false;
+        pthread_cond_broadcast(&changed);
     }
     return NULL;
 }
@@ -130,16 +134,17 @@ static void stop_at_exit(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* exit calls the destructors of the calling thread's variables before all handlers. The main thread's are
- * called then alone. */
+/* exit runs the calling thread's destructors before all exit handlers. The main thread's run only then, or in
+ * pthread_exit, after which no job begins. */
 static void on_thread_end(void *unused) {
     (void)unused;
     if (getpid() == gettid()) stop_at_exit();
 }
 
-/* Handlers of an exit run in the reverse order of their registration, and a library may register some
- * whenever it is called. Where the main thread starts a job, it waits before all of them. Otherwise the order
- * decides: background_enter_library registers the handler again. */
+/* Exit handlers run in the reverse order of their registration, and a library may register some in any call.
+ * If the main thread has started a job, its exit waits before all of them. Otherwise the order decides:
+ * background_enter_library registers stop_at_exit again, so that it runs before the handlers of earlier
+ * calls. */
 static void wait_before_handlers(void) {
     extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *library);
     extern char __dso_handle __attribute__((visibility("hidden")));

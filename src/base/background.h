@@ -2,7 +2,8 @@
  * another.
  *
  * Exit. A process that exits interrupts the running job (its call's interrupt is raised), drops the others,
- * and waits a moment for the thread to notice, or for the end of a call that must not be left.
+ * and waits a moment for the thread to notice. It waits without limit for a call between
+ * background_enter_library and background_leave_library.
  * Fork. A fork of the host waits until the thread is at a place where it holds nothing: asleep, or in
  * background_pause. The child has no such thread; jobs that were queued or running
  * are idle there. */
@@ -43,8 +44,9 @@ smelt_status background_wait(struct background_job *job);
 void background_pause(void);
 void background_resume(void);
 
-/* Around a call into another library whose own handlers of an exit must not meet it: the process waits for
- * the end of the call. INTERRUPTED: it is exiting already. Do nothing on other threads than this one. */
+/* Around a job's call into another library whose exit handlers must not run during the call: a process that
+ * exits waits for the call to end. INTERRUPTED: the process is already exiting; do not make the call. Both do
+ * nothing on other threads. */
 smelt_status background_enter_library(void);
 void background_leave_library(void);
 

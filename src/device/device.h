@@ -123,7 +123,7 @@ struct device {
      * image, also after a failure. */
     smelt_status (*make_code)(struct executable *executable, struct code_head *code);
     void (*free_code)(struct executable *executable, struct code_head *code);
-    /* (optional) What a first launch with the code would still have to wait for, called in the background
+    /* (optional) Loads the code, so that its first launch need not wait for that. Called in the background,
      * before launches find the code. */
     smelt_status (*load_code)(struct executable *executable, struct code_head *code);
     /* Compiles the missing codes of the launch; launch->image is that of its full groups' code, if it has

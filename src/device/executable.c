@@ -82,7 +82,7 @@ struct code_head *executable_add(struct executable *executable, struct code_head
 
 /* ---- Compiling. */
 
-/* Compiles and adds the code; `load`: loaded, where the device has something to load. *cache_hit: no compiler
+/* Compiles and adds the code. `load`: also loads it, if the device has load_code. *cache_hit: no compiler
  * ran. */
 static smelt_status make_code(struct executable *executable, const struct code_shape *shape,
                               enum compile_effort effort, bool load, struct code_head **out,

@@ -71,7 +71,7 @@ static smelt_array *masked(struct expression *e, smelt_array *scores, smelt_arra
                                              .weak = 4});
 }
 
-/* The elements of a key's line and column added to its score; `all` is the shape of the scores. */
+/* Adds the biases of each key's line and column to its score; `all` is the shape of the scores. */
 static smelt_array *with_biases(struct expression *e, smelt_array *scores, const smelt_attention_desc *desc,
                                 const smelt_shape *all) {
     if (!desc->bias_lines) return scores;

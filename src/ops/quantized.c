@@ -183,22 +183,25 @@ static int64_t groups_of(int columns, int lines) {
     return ((int64_t)columns + lines - 1) / lines;
 }
 
-/* ---- Few rows, which stay in threadgroup memory. */
+/* ---- By fragments: few rows, which stay in threadgroup memory. */
 
 #define MOST_FEW_ROWS 4
-#define FEW_TILES 4 /* of 16 columns, in a threadgroup */
-#define FEW_SHARES 4
+#define FEW_TILES 4  /* of 16 columns, in a threadgroup */
+#define FEW_SHARES 4 /* simdgroups of a tile */
 /* With 2, 3 and 4, 8192 × 8192 weights of 4 bits and one row take 16.0, 16.0 and 16.8 µs (smelt bench
  * tensor-ops gpu-int4-1, an H200, 2026-11-29). */
 #define FEW_STAGES 2
-#define FEW_MEMORY (224 << 10)
+#define FEW_MEMORY (224 << 10) /* bytes; compute capability 9.0 has 227 KiB for a threadgroup */
 
+/* Bytes of the threadgroup argument: the rows, zeros, and the sums of each group. Lanes whose columns are
+ * unused read up to six floats behind the last sum. */
 static size_t few_memory(const struct product *p, int rows) {
     size_t terms = (size_t)p->size.terms, zeros = 16 + (size_t)p->group * 2;
-    return (size_t)p->size.rows * terms * 2 + zeros + terms / (size_t)p->group * (size_t)rows * sizeof(float);
+    size_t sums = terms / (size_t)p->group * (size_t)rows + 6;
+    return (size_t)p->size.rows * terms * 2 + zeros + sums * sizeof(float);
 }
 
-/* The rows of the kernel, or 0: another one is faster, or necessary. */
+/* QUANTIZED_ROWS of the kernel; 0: another kernel is faster, or necessary. */
 static int choose_few_rows(const struct product *p) {
     int chunk = p->bits == 2 ? 512 : 256, rows = p->size.rows <= 2 ? p->size.rows : 4;
     size_t scales = (size_t)chunk / (size_t)p->group * smelt_dtype_bytes(p->arrays[SCALES]->dtype);

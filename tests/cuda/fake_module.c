@@ -137,7 +137,7 @@ static const void *parameter_of(const struct CUfunc_st *function, void **paramet
     return found;
 }
 
-/* In a call; the result that it gives. */
+/* Within a call of `symbol`; returns the call's result. */
 static CUresult launch(const char *symbol, CUfunction function, const unsigned grid[3],
                        const unsigned block[3], unsigned shared_bytes, CUstream handle, void **parameters,
                        void **extra) {
@@ -177,7 +177,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned gr
     GIVE(launch("cuLaunchKernel", function, grid, block, shared_bytes, handle, parameters, extra));
 }
 
-/* Knows one attribute. */
+/* Supports one attribute. */
 EXPORT CUresult cuLaunchKernelEx(const struct cuda_launch_config *config, CUfunction function,
                                  void **parameters, void **extra) {
     CALL("cuLaunchKernelEx", NEEDS_CONTEXT);

@@ -47,7 +47,7 @@ def random_weights(shape, mode, bits, group_size, dtype="float32"):
 
 
 def check(made, x, weights, dtype, unpacked=False):
-    """unpacked: weights were rounded to the dtype first."""
+    """unpacked: the weights were first rounded to the dtype."""
     assert made.dtype == smelt.Dtype(dtype)
     wanted, sizes = x @ weights, np.abs(x) @ np.abs(weights)
     assert made.shape == wanted.shape

@@ -1,4 +1,4 @@
-/* Jobs in the background at a process's exit. */
+/* Background jobs when a process exits. */
 #include "unit.h"
 
 #include "base/background.h"
@@ -30,7 +30,7 @@ static void handler_of_library(void) {
     tell('h');
 }
 
-/* A library that registers a handler of the exit in its call. */
+/* A call into a library that registers an exit handler. */
 static smelt_status call_library(struct background_job *job) {
     (void)job;
     smelt_status status = background_enter_library();

@@ -1,5 +1,5 @@
 /* Quick code on a GPU: it runs until the best is compiled, assembled and loaded in the background;
- * recordings, captures and launches that ask for it have the best. */
+ * recordings, captures and launches that need it run the best. */
 #include "cuda/launches.h"
 
 #include "device/cuda/stream.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- An entry whose codes are not compiled. */
+/* ---- An entry whose codes are given, not compiled. */
 
 static const char quick_code[] = "quick .entry __smelt_entry(.param [64])",
                   best_code[] = "best .entry __smelt_entry(.param [64])",
@@ -47,7 +47,7 @@ static void let_go(void *context) {
     atomic_fetch_sub(&((struct entry *)context)->holds, 1);
 }
 
-/* What the background holds must outlive its job. */
+/* Unloads it after the background's jobs, which use it. */
 static void unload(struct entry *entry, struct executable *executable) {
     while (atomic_load(&entry->holds)) sched_yield();
     executable_unload(executable);
@@ -69,7 +69,7 @@ static CUresult keep_code(const struct fake_launch *launch, void *context) {
     return CUDA_SUCCESS;
 }
 
-/* Runs it; the first word of the code that ran. */
+/* Runs it; returns the first word of the code that ran. */
 static const char *code_of(struct executable *executable, struct launch *launch) {
     static char word[8];
     fake->launch(keep_code, word);
@@ -89,7 +89,7 @@ static const char *code_of(struct executable *executable, struct launch *launch)
 
 static void test_quick_code_runs_until_the_best_is_loaded(void **state) {
     (void)state;
-    /* Texts of which the disk cache has no machine code. */
+    /* Texts whose machine code is not in the disk cache. */
     char quick[80], best[80];
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -119,7 +119,7 @@ static void test_quick_code_serves_grids_of_other_sizes(void **state) {
     (void)executable_wait(executable);
     assert_string_equal(code_of(executable, &(struct launch){.grid = {1 << 20, 64}}), "quick");
     (void)executable_wait(executable);
-    assert_int_equal(entry.compiles, 3); /* quick code once, the best, in vain, for each size */
+    assert_int_equal(entry.compiles, 3); /* quick code once; the best, which fails, for each size */
     unload(&entry, executable);
 }
 
@@ -194,6 +194,7 @@ static void test_captures_of_the_caller_hold_the_best(void **state) {
     OK(executable->device->run(&launch));
     assert_int_equal(driver->capture_end(native, &graph), CUDA_SUCCESS);
     assert_int_equal(entry.compiles, 1);
+    assert_false(atomic_load(&executable->first)->image.quick);
     driver->graph_destroy(graph);
     smelt_stream_release(stream);
     driver->stream_destroy(native);

@@ -67,8 +67,8 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
     "mxfp4" and "mxfp8": fp4_e2m1 and fp8_e4m3 elements in groups of 32, uint8 scales 2^(scale - 127), no biases.
     Sums are float32; the result has the dtype of x, in mode affine the common one of x, scales and biases.
     Where transpose is true, w is a matrix of 2, 4 or 8 bits, x has 32 rows at most and no gradient is wanted, one kernel
-    computes it, which stores no weights; they are float32. Otherwise weights are unpacked first, to the dtype of the result;
-    to float32 where a gradient is wanted, or where x is float16 and the mode is not affine.
+    computes it with float32 weights, which it does not store. Otherwise weights are unpacked first: to float32 where a gradient
+    is wanted, or where x is float16 and the mode is not affine, else to the dtype of the result.
     Raises ValueError for other shapes, dtypes and settings."""
     x, w, scales = asarray(x), asarray(w), asarray(scales)
     biases = None if biases is None else asarray(biases)

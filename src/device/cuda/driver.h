@@ -19,7 +19,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUlinkState_st *CUlinkState;
 
-/* The binary interface of cuLaunchKernelEx. */
+/* CUlaunchAttribute and CUlaunchConfig, the arguments of cuLaunchKernelEx. */
 struct cuda_launch_attribute {
     int id, unused;
     union {
@@ -114,7 +114,7 @@ struct cuda_launch_config {
        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters,        \
        void **extra))
 
-/* The same of functions that old drivers lack, and which are NULL then. */
+/* The same for functions that old drivers lack; they are NULL there. */
 #define CUDA_DRIVER_NEWER(X)           \
     X(launch_with, "cuLaunchKernelEx", \
       (const struct cuda_launch_config *config, CUfunction function, void **parameters, void **extra))
@@ -167,7 +167,7 @@ enum {
 enum { CUDA_POOL_RELEASE_THRESHOLD = 4, CUDA_POOL_RESERVED = 5, CUDA_POOL_USED = 7 };
 
 /* Attributes of launches. */
-enum { CUDA_LAUNCH_EARLY = 6 }; /* programmatic stream serialization: before the launch before it has ended */
+enum { CUDA_LAUNCH_EARLY = 6 }; /* programmatic stream serialization: may begin before the previous ends */
 
 /* Flags and modes. */
 enum {

@@ -122,7 +122,7 @@ static struct code_head *find_code(struct executable *executable, const struct c
     return head ? head : find_alone(executable, shape, quick);
 }
 
-/* A captured launch may run often: it has the best code. */
+/* A captured launch may be replayed often, so it gets the best code. */
 static smelt_status effort_of(const struct launch *launch, enum compile_effort *effort) {
     struct cuda_gpu *gpu = cuda_gpu_of(launch->executable->device);
     struct cuda_stream *stream;
@@ -136,7 +136,7 @@ static smelt_status effort_of(const struct launch *launch, enum compile_effort *
     return SMELT_OK;
 }
 
-/* Where there is no best code yet: quick code if the launch may run it. */
+/* For a launch whose best code does not exist yet: quick code, if the launch may run it. */
 static smelt_status make_code(const struct launch *launch, const struct code_shape *shape,
                               struct code_head **head, struct preparation *preparation) {
     struct executable *executable = launch->executable;
@@ -158,7 +158,8 @@ smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, 
     struct cuda_code *code = (struct cuda_code *)head;
     *module = atomic_load_explicit(&code->module, memory_order_acquire);
     if (!is_current(*module, cuda_gpu_of(executable->device))) TRY(get_module(executable, code, module));
-    /* After the driver's assembler has run once: its handlers of an exit are registered. */
+    /* Last: unless the quick code came from the disk cache, the driver's assembler has now run and has
+     * registered its exit handlers, before the background registers its own. */
     if (head->image.quick) executable_improve(executable, &shape);
     *out = code;
     return SMELT_OK;

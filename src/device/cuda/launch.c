@@ -211,8 +211,8 @@ static void trace(const struct flight *f, const struct cuda_mark *mark, CUresult
     cuda_mark_end(f->stream, mark, &slice);
 }
 
-/* Whether the launch may be started before the end of the launch before it on the stream. While a graph is
- * captured, by this library or by others, its nodes keep to the order that other drivers know, too. */
+/* Whether the launch may begin before the previous one on the stream ends. Not while this library or another
+ * captures the stream: graphs keep to plain dependencies, which all drivers support. */
 static bool starts_early(const struct flight *f) {
     const struct cuda_driver *driver = f->gpu->driver;
     int captures = 0;

@@ -93,7 +93,7 @@ smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done);
 
 /* Is it recording? Only the thread that records may rely on the answer. */
 bool cuda_stream_records(struct cuda_stream *stream);
-/* Is it a stream of the caller's that the caller captures? */
+/* Is it a stream of the caller's, which the caller is capturing? */
 bool cuda_stream_is_captured(const struct cuda_stream *stream);
 
 #endif
