@@ -114,15 +114,15 @@ __smelt_together void __smelt_ptx_barrier_end(uint barrier);
 __smelt_together void __smelt_ptx_barrier_arrive(uint barrier, uint active);
 __smelt_together void __smelt_ptx_barrier_expect(uint barrier, uint bytes, uint active);
 __smelt_together void __smelt_ptx_barrier_wait(uint barrier, uint parity);
-// Clusters: neighbours in the grid's first dimension, which run at the same time and reach each other's threadgroup memory. The
-// grid has a multiple of `groups` (a constant, 1 to 8) threadgroups, ordered as the hardware orders them.
+// A cluster: neighbours in the grid's first dimension, which run at the same time and can access each other's threadgroup
+// memory. `groups` is a constant, 1 to 8. The grid has a multiple of it, and its threadgroups have the hardware's order.
 __smelt_together void __smelt_ptx_clusters(uint groups);
 __smelt_together uint __smelt_ptx_cluster_rank(void);
-__smelt_together uint __smelt_ptx_cluster_address(uint address, uint rank); // of the same place in a threadgroup's memory
+__smelt_together uint __smelt_ptx_cluster_address(uint address, uint rank); // of the same place in the memory of threadgroup `rank`
 __smelt_together void __smelt_ptx_barrier_arrive_at(uint barrier, uint active); // at a cluster address
-__smelt_together void __smelt_ptx_cluster_sync(void); // of all threads that have not ended; orders only what fence_barriers orders
-// From here on, the stream's next launch may start where this one has left room. Kernels that wait for the previous launch may be
-// started before its end; before the wait, they use no memory that others write.
+__smelt_together void __smelt_ptx_cluster_sync(void); // of threads that have not ended; orders only what fence_barriers orders
+// After launch_next, the stream's next launch may start where this one leaves room. A kernel that calls wait_previous may start
+// before the previous launch has ended. Before this call, it must not use memory that other launches write.
 __smelt_together void __smelt_ptx_launch_next(void);
 __smelt_together void __smelt_ptx_wait_previous(void);
 __smelt_together void __smelt_ptx_store_shared(uint address, uint a, uint b, uint c, uint d); // 16 bytes
@@ -149,10 +149,11 @@ __smelt_together void __smelt_ptx_tensor_map_of(ulong map, uint scratch, ulong d
 __smelt_together void __smelt_ptx_map_acquire(ulong map); // before the thread's first copy by a map that others wrote
 __smelt_together void __smelt_ptx_tensor_copy(uint to, ulong map, uint x, uint y, uint barrier, uint active);
 __smelt_together void __smelt_ptx_tensor_copy_of(uint to, ulong map, uint x, uint y, uint z, uint barrier, uint active);
-// The same for the threadgroups of the cluster whose bits are set in `ranks`, each to the place and barrier that it has there.
+// The same to each threadgroup of the cluster whose bit is set in `ranks`: to this place and this barrier in its own memory.
 __smelt_together void __smelt_ptx_tensor_copy_to_all(uint to, ulong map, uint x, uint y, uint z, uint barrier, uint ranks, uint active);
-// From threadgroup memory, `from`, which fence_async has made visible. What lies outside of the matrix is not stored. The thread's
-// stores since the last commit are a group; before their source changes, it waits until all of its groups have been read.
+// Stores from threadgroup memory at `from`, which fence_async has made visible. Elements outside the matrix are not stored.
+// store_commit makes a group of the thread's stores since the last commit. store_wait_read waits until all of its groups have been
+// read; only then may their sources change.
 __smelt_together void __smelt_ptx_tensor_store_of(ulong map, uint from, uint x, uint y, uint z, uint active);
 __smelt_together void __smelt_ptx_store_commit(void);
 __smelt_together void __smelt_ptx_store_wait_read(void);

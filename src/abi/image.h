@@ -130,10 +130,10 @@ struct image {
                            0: each does its own, and blocks are groups */
     uint32_t block[3];  /* … and then the threads of the hardware's blocks */
     bool alone;         /* PTX: threads do their own work in launches of any shape */
-    bool early; /* PTX: the code itself waits for the launch before it, and may be started before its end */
-    uint32_t log_words;   /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
-    uint32_t engine;      /* the engine of the code: the scalar engine's if the SIMD engine refused */
-    uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
+    bool early;         /* PTX: the code waits for the previous launch itself, and may start before its end */
+    uint32_t log_words; /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
+    uint32_t engine;    /* the engine of the code: the scalar engine's if the SIMD engine refused */
+    uint32_t lanes;     /* SIMD: threads of a gang, a multiple of 32 or a part of it */
     uint64_t stack_bytes; /* SIMD: the most that one call needs, with private arrays of all lanes */
     char *refusal;        /* a sentence: why the SIMD engine refused, or, of its code, why it
                              is not in the best form; NULL: neither */

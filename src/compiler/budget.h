@@ -40,8 +40,8 @@ enum budget {
 #define LONG_THREAD 20000 /* instructions: longer threads are optimised without default<O3> */
 /* Loops within one another: LLVM's loop passes look at a loop once more for each loop around it. */
 #define DEEP_LOOPS 10
-/* Loops of a CPU's thread whose rounds only the run can tell. For each loop that they change, LLVM's loop
- * passes update the dominators of all code behind it. */
+/* Loops of a CPU's thread whose number of rounds is not known before the run. For each loop that they change,
+ * LLVM's loop passes update the dominators of all code after it. */
 #define MANY_OPEN_LOOPS 500
 #define LONG_BLOCK 6000 /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000  /* … into pieces of about so many */

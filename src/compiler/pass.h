@@ -248,7 +248,7 @@ smelt_status pass_unrolled(struct unit *unit);
 /* … whether each of a function's loops certainly ends within some 30,000 rounds, counted over all rounds of
  * the loops around it. */
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
-/* … how many loops of the entry have rounds that only the run can tell. */
+/* … how many loops of the entry have a number of rounds that is not known before the run. */
 smelt_status unrolled_count_open(struct unit *unit, uint64_t *loops);
 smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */

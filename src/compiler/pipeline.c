@@ -34,11 +34,11 @@ static void set_joining(struct unit *unit, bool allowed) {
     "gvn,sccp,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg,infer-address-spaces,"        \
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"
 
-/* … without loops: the passes that cleaned the thread have left less to find. */
+/* … without loops: earlier passes have cleaned the thread, and leave less to find. */
 #define OPTIMISE_STRAIGHT \
     "function(gvn,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg,infer-address-spaces)"
 
-/* … with hundreds of loops, which stay as they are. */
+/* … with hundreds of loops: of LLVM's loop passes, only licm looks at them. */
 #define OPTIMISE_ROW                                                                                         \
     "function(loop-simplify,lcssa,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg," \
     "infer-address-spaces)"

@@ -8,8 +8,8 @@
  *   threads meet in atomic operations whose order shows in the results: lanes of a gang come in another
  *   order than threads that run one after another.
  *
- * Quick code of a GPU is that of the same engine, with calls where the best has products of matrices
- * (ptx/matrix_outlined.c), if the same conditions hold.
+ * Quick code of a GPU comes from the same engine as the best code, but calls a function for each product of
+ * matrices (ptx/matrix_outlined.c). The same conditions apply.
  *
  * The engine that checks has quick code of its own: the same code, but LLVM does not optimise its machine
  * code (codegen.c). It is generated on request only, since the best code takes little longer to compile. */

@@ -8,7 +8,8 @@
  * the engine has some, the IR is large enough, and both codes give the same bits. Depends on nothing else. */
 bool quick_applies(struct unit *unit);
 
-/* Whether the module's arithmetic and atomic operations leave only one result. */
+/* Whether all code of the module gives the same bits: no arithmetic is relaxed, and no atomic operations have
+ * results that depend on the order of threads. */
 bool quick_gives_same_bits(struct unit *unit);
 
 /* Changes the unit's engine to that of quick code; the result says so. */

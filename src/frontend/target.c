@@ -39,8 +39,8 @@ static void read_identity(void) {
     arch_identity(identity);
 }
 
-/* The identity is read once: in a virtual machine each CPUID instruction enters the hypervisor, and those of
- * one identity took a fifth of a load from the disk cache. */
+/* The identity is read once per process: in a virtual machine, each CPUID instruction enters the hypervisor,
+ * which takes long compared with a load from the disk cache. */
 void target_add_to_key(const char *cpu, struct hasher *hasher) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     hasher_add_string(hasher, cpu ? cpu : "");

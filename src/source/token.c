@@ -210,7 +210,7 @@ bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling)
     if (index >= tokens->count) return false;
     const struct token *token = &tokens->items[index];
     const char *text = tokens->text + token->start;
-    /* Most tokens differ in their first character: no length is needed. */
+    /* Most tokens differ in their first character, so the length is rarely computed. */
     return *text == *spelling && token->length == strlen(spelling) &&
            memcmp(text, spelling, token->length) == 0;
 }

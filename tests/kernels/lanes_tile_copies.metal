@@ -1,5 +1,5 @@
-// Tiles copied to threadgroup memory and back, several elements per thread: rows of the tile are as far apart as the run says,
-// in device memory. Threads side by side share vectors; what they copy must not depend on that.
+// Tiles copied to threadgroup memory and back, several elements per thread. Each run sets the distance between the tile's rows in
+// device memory. Threads side by side share vectors; what they copy must not depend on that.
 // for group: 128 96 32 40
 // for n: 64 67
 // let row = lambda i: i // 64

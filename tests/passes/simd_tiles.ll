@@ -1,6 +1,6 @@
 ; A thread adds to 2 × 4 sums, whose factors are in threadgroup memory: 32 threads side by side have vectors of the sums of two threads
 ; (256 bits) or four (512 bits). With 256 bits, the 32 vectors are in registers in four parts, each with a loop, and are carried around
-; the outer loop as vectors. A thread's four sums are stored as one vector.
+; the outer loop as vectors. The four sums of a thread's row are stored as one vector.
 ; run: simd simd-gang cpu=x86-64-v3 threads=32
 ; expect: phi <8 x float> [ zeroinitializer,
 ; expect: phi <8 x float>

@@ -34,7 +34,7 @@ def ptx_of(function, threads, extra=(), source=SOURCE):
 
 
 def without_calls(text):
-    """Quick code with its function's body in the place of each call, as the emulator has no functions."""
+    """Quick code with the body of its function in place of each call, since the emulator lacks functions; and the number of calls."""
     head = re.search(r"\n\.func[^\n]*product_of_matrices\([^)]*\)\n\{(.*?)\n\}", text, re.S)
     assert head, "there is no function product_of_matrices"
     body = re.sub(r"\t\.reg .*\n|\tret;\n?", "", head.group(1))

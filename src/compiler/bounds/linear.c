@@ -241,7 +241,7 @@ static uint64_t magnitude(LLVMValueRef constant) {
     return c < 0 ? -(uint64_t)c : (uint64_t)c;
 }
 
-/* The number that a value of another width has in `width` bits, as an unsigned i64. */
+/* The lowest `width` bits of a value, as an unsigned i64. */
 static LLVMValueRef in_bits(struct bounds *b, LLVMValueRef value, unsigned width) {
     LLVMBuilderRef builder = b->unit->builder;
     if (LLVMGetIntTypeWidth(LLVMTypeOf(value)) > width)
@@ -249,15 +249,15 @@ static LLVMValueRef in_bits(struct bounds *b, LLVMValueRef value, unsigned width
     return LLVMBuildZExtOrBitCast(builder, value, type_i64(b->unit), "");
 }
 
-/* How far apart the bounded values' ends are in a sum: `least`, and what unknown factors add (i64; NULL: 0).
- */
+/* The distance between a sum's values at the two ends of its bounded values: a constant, `least`, plus what
+ * unknown factors add, `more` (i64; NULL: 0). */
 struct spread {
     uint64_t least;
     LLVMValueRef more;
 };
 
-/* A narrow sum, of `width` bits, is looked at. *bad: a part of the spread is as large as the type's numbers.
- */
+/* The search for the spread of a narrow sum, of `width` bits. bad: i1, a part of the spread exceeds the
+ * type's largest number; NULL: no part has been compared. */
 struct spreading {
     struct round *round;
     unsigned width;
@@ -272,7 +272,7 @@ static void compare_spread(struct spreading *s, LLVMValueRef spread) {
     s->bad = bounds_either(b, s->bad, LLVMBuildICmp(b->unit->builder, LLVMIntUGT, spread, all, ""));
 }
 
-/* x by a factor, unsigned. */
+/* Multiplies the spread by a factor, which is taken for unsigned. */
 static void spread_by(struct spreading *s, LLVMValueRef factor, struct spread *x) {
     struct bounds *b = s->round->linear->b;
     LLVMBuilderRef builder = b->unit->builder;
@@ -286,7 +286,7 @@ static void spread_by(struct spreading *s, LLVMValueRef factor, struct spread *x
     compare_spread(s, x->more);
 }
 
-/* False: another form, or too far. */
+/* False: the sum has another form, or its ends are too far apart. */
 static bool spread_of_operands(struct spreading *s, LLVMValueRef value, struct spread *spread) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     LLVMValueRef left = LLVMGetOperand(value, 0), right = LLVMGetOperand(value, 1);

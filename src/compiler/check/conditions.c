@@ -174,7 +174,7 @@ static LLVMValueRef comparison_of(LLVMValueRef instruction) {
     return whole ? condition : NULL;
 }
 
-/* Where the comparisons of the user's code stand, in all functions that are inlined. */
+/* The places of comparisons in the source, with those of inlined functions. */
 struct places {
     LLVMMetadataRef *at;
     size_t count;
@@ -292,7 +292,7 @@ static smelt_status judge_copy(struct unit *unit, struct unit *copy) {
     struct places places = {0};
     TRY(pass_declare(copy));
     TRY(run_passes(copy, "always-inline,globaldce"));
-    /* Now: what is compared with constants in one of several calls may vanish. */
+    /* Before the next passes: they remove comparisons of constants, as in one of several inlined calls. */
     smelt_status status = find_places(copy, &b.arena, &places);
     if (status == SMELT_OK) status = run_passes(copy, "function(sroa<modify-cfg>,early-cse)");
     if (status == SMELT_OK) {

@@ -6,8 +6,8 @@
  * places. An estimate of the passes of the memory decides which stores are exchanged, and by which bit: an
  * exchange costs a selection per word.
  *
- * Stores of a thread to neighbouring places, which LLVM would join, or a store of a vector, are words that
- * can be stored one by one in such an order.
+ * Stores of a thread to neighbouring places, which LLVM would join, and stores of vectors are split into
+ * words if these take fewer passes one by one, in such an order.
  *
  * Requires: the retargeted module, lanes in the order of threads, simdgroup operations not yet lowered.
  * Maintains: what each lane stores, and the order of its stores among barriers and its other accesses of
@@ -281,7 +281,7 @@ static bool can_split(LLVMTypeRef type, unsigned bytes) {
            kind == LLVMIntegerTypeKind;
 }
 
-/* The run of the waiting stores that begins at store `first`; false: none that could be split. */
+/* Finds the run of waiting stores that begins at store `first`; false: there is none that can be split. */
 static bool find_run(struct banks *s, int first, struct run *run) {
     struct waiting *w = &s->stores[first];
     int64_t distance, bytes = w->bytes;
@@ -304,7 +304,7 @@ static bool find_run(struct banks *s, int first, struct run *run) {
     return bytes >= 8 && bytes % 8 == 0 && run->words <= MOST_STORES;
 }
 
-/* Passes of the stores as LLVM joins them. */
+/* The passes that the stores take as LLVM joins them. */
 static unsigned joined_passes(const struct run *run) {
     bool wide = is_multiple(&run->stores[0]->address, 4);
     unsigned passes = 0;
@@ -316,7 +316,7 @@ static unsigned joined_passes(const struct run *run) {
     return passes;
 }
 
-/* The run's words, stored one by one where the last of its stores is, in place of them. */
+/* Replaces the run's stores with one store per word, where the last of them is. */
 static void write_words(struct banks *s, struct run *run) {
     struct unit *unit = s->unit;
     LLVMBuilderRef b = unit->builder;
@@ -354,8 +354,8 @@ static void write_words(struct banks *s, struct run *run) {
     }
 }
 
-/* Splits the run that begins at store `first` if its words then take fewer passes, and that saves more than
- * the selections and the additional stores cost. */
+/* Splits the run that begins at store `first` if its words take fewer passes, and if these save more than the
+ * selections and the additional stores cost. */
 static void split_run(struct banks *s, int first) {
     struct run run = {.count = 0};
     struct group g = {.count = 0};

@@ -53,7 +53,7 @@ struct matrices {
     bool *written[2];
     LLVMBasicBlockRef reader; /* of the address that is being looked at */
     LLVMValueRef place;       /* in it, the place of products: before this instruction */
-    LLVMValueRef outlined;    /* quick code: the function that multiplies; NULL: there is none */
+    LLVMValueRef outlined;    /* of quick code, the function that multiplies; or NULL */
 };
 
 /* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
@@ -70,7 +70,7 @@ bool matrix_is_assembly(LLVMValueRef instruction);
 /* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
 smelt_status matrix_tensor_products(struct matrices *m, struct product_group *group);
 
-/* Whether it is one of these, except that too few lanes come together. */
+/* … whether they do the product where all lanes come together. */
 bool matrix_suits_tensor_cores(struct unit *unit, const struct product *p);
 
 /* … and, once all are generated, loads the operands. */
@@ -107,13 +107,12 @@ smelt_status matrix_load_wide(struct matrices *m);
 smelt_status matrix_mark_diagonals(struct matrices *m, struct product_group *group);
 /* … and, once all products are made, code for either case. Blocks are split. */
 smelt_status matrix_part_diagonals(struct matrices *m);
-/* matrix_outlined.c — before products are made: decides whether the code is quick code, and then sets
- * `outlined`. */
+/* matrix_outlined.c — before products are generated: sets `outlined` if the code is to be quick code. */
 smelt_status matrix_choose_outlined(struct matrices *m);
-/* … at the builder's place: those without a result, by calls of `outlined` or in the plain form. `whole`: all
- * lanes come together. */
+/* … at the builder's place, generates the products without a result: calls of `outlined`, or the plain form.
+ * `whole`: all lanes come together. */
 smelt_status matrix_make_rest(struct matrices *m, struct product_group *group, bool whole);
-/* matrix_plain.c — … by shuffles. */
+/* matrix_plain.c — … the plain form only: shuffles. */
 smelt_status matrix_make_plain(struct matrices *m, struct product_group *group, bool whole);
 
 #endif

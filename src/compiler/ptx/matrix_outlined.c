@@ -31,7 +31,7 @@ static LLVMValueRef declare(struct unit *unit) {
     return function;
 }
 
-/* Its parameters: even and odd columns of the left matrix, of the right one, and of the sums. */
+/* The function's parameters: even and odd columns of the left matrix, of the right one, and of the sums. */
 static smelt_status define(struct matrices *m, LLVMValueRef function) {
     struct unit *unit = m->unit;
     struct product_group *group = arena_alloc(&m->arena, sizeof *group);
@@ -87,7 +87,7 @@ static void call(struct matrices *m, struct product *even, struct product *odd) 
     odd->result = LLVMBuildExtractValue(b, both, 1, "");
 }
 
-/* Products both of whose halves are in the group. */
+/* Calls for the products whose halves are both in the group. */
 static void make_calls(struct matrices *m, struct product_group *group) {
     for (int i = 0; i < group->count; i++) {
         struct product *p = &group->products[i];

@@ -413,8 +413,8 @@ static void write_once(struct simd *s, int place) {
         end_uniformly(s, place, terminator);
 }
 
-/* Before a loop that is written twice, without its tests at `full` and with them at `tested`: whether an
- * access may miss its array. */
+/* Before a loop that is written twice: branches to the code with tests if an access may miss its array, else
+ * to `full`, the code without them. */
 static void ask_outside(struct simd *s, LLVMValueRef outside, LLVMBasicBlockRef tested,
                         LLVMBasicBlockRef full) {
     const struct value *v = value_of(s, outside);
@@ -423,7 +423,7 @@ static void ask_outside(struct simd *s, LLVMValueRef outside, LLVMBasicBlockRef 
     inside_branch(s->unit, own, tested, full);
 }
 
-/* What led to the block leads to a new one. */
+/* Redirects all branches to the block to a new one. */
 static LLVMBasicBlockRef put_before(struct simd *s, LLVMBasicBlockRef block) {
     LLVMBasicBlockRef question = append_block(s, "question");
     LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(block), LLVMBasicBlockAsValue(question));

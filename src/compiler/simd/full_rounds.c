@@ -47,7 +47,7 @@ bool simd_full_rounds_all_enter(const struct simd *s, int entered) {
     return all;
 }
 
-/* The loop stands behind a comparison with its own bound. */
+/* The loop comes after a comparison with its own bound. */
 bool simd_full_rounds_guarded(struct simd *s, int loop, int entered) {
     LLVMIntPredicate predicate;
     LLVMValueRef bound = LLVMGetOperand(simd_full_rounds_condition(s, loop, &predicate), 1);
@@ -59,7 +59,7 @@ bool simd_full_rounds_guarded(struct simd *s, int loop, int entered) {
     return LLVMIsAICmpInst(guard) && (LLVMGetOperand(guard, 0) == bound || LLVMGetOperand(guard, 1) == bound);
 }
 
-/* Beside more instructions, a branch in each round costs little, and a second copy takes long to compile. */
+/* In a longer loop, a branch per round costs little, and a second copy takes long to compile. */
 enum { MOST_INSTRUCTIONS = 64 };
 
 static bool is_short(LLVMBasicBlockRef block) {

@@ -360,7 +360,7 @@ static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int c
     return range_is_outside(s, address, chunk_scalar(s, address, chunk), span, low, bytes, start, extent);
 }
 
-/* The same of addresses in a few rows, and all lanes on; NULL: there are too many. */
+/* The same of a chunk whose lanes are all on and have addresses in a few rows; NULL: another chunk. */
 static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int chunk, uint64_t low,
                                      uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
     struct row_view view;
@@ -383,11 +383,12 @@ static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int c
     return any;
 }
 
-/* Indexes below this one do not wrap around when a number of the same size is added. */
+/* The sum of an index of 32 bits and a number nearer to 0 than this one has not wrapped around if, unsigned,
+ * it is below this one. */
 #define MOST_NARROW (INT64_C(1) << 30)
 
-/* An address of an argument as ext(index) * scale + offset, whose index has 32 bits: what is to be added to
- * the index, so that it may be compared instead of the address. False: it may not. */
+/* Whether the index of an argument's address, ext(index) * scale + offset, has 32 bits and may be compared
+ * instead of the address. *added: what is added to the index before, offset / scale. */
 static bool compares_index(struct simd *s, LLVMValueRef call, struct place *place, int64_t *added) {
     LLVMValueRef address = LLVMGetOperand(call, INSIDE_ADDRESS), extent = LLVMGetOperand(call, INSIDE_EXTENT);
     *place = bounds_place(s->unit, address);
@@ -431,9 +432,8 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
                  when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
     bool piece = is_piece(s, address, start, extent);
     if (piece) (void)chunk_scalar(s, address, chunk);
-    if (piece) read_root(s, address);
     LLVMValueRef addresses = piece ? NULL : chunk_of(s, address, chunk);
-    if (!piece) read_root(s, address);
+    read_root(s, address);
     uint64_t low = constant_of(call, INSIDE_LOW), bytes = constant_of(call, INSIDE_BYTES);
     bool always = LLVMIsConstant(when);
     if (!always) begin_rare(s, scalar_of(s, when));

@@ -1,7 +1,7 @@
 /* Copies of one thread's neighbouring elements, as from device memory to a tile: loads whose only uses are
- * stores to neighbouring elements in the same order. Nothing looks at the elements, so lanes that are side by
- * side on both ways share vectors, and nothing is transposed. The lanes' addresses are scalars as far as the
- * lanes fall into rows (rows.c).
+ * stores to neighbouring elements in the same order. Nothing else uses the elements, so they are not
+ * transposed, and lanes that are side by side both where they load and where they store share vectors.
+ * Addresses are scalars if the lanes fall into few rows (rows.c).
  *
  * Requires: both groups of neighbours are in one block, so that they have the same mask. */
 #include "compiler/simd/neighbours.h"
@@ -59,7 +59,8 @@ bool neighbours_end_copy(struct simd *s, struct neighbours *stores) {
 
 /* ---- Emission. */
 
-/* The lanes that share a vector: a power of two, of which each multiple begins lanes side by side. */
+/* How many lanes share a vector: a power of two, up to `most`. From each of its multiples on, so many lanes
+ * are side by side. */
 static int lanes_side_by_side(struct simd *s, const struct row_view *view, int64_t bytes, int most) {
     int lanes = 1;
     for (; 2 * lanes <= most && 2 * lanes <= s->chunk_lanes; lanes *= 2)
@@ -95,11 +96,6 @@ static void find_addresses(struct simd *s, const struct neighbours *group, const
     }
 }
 
-static unsigned least_align(const struct neighbours *group) {
-    unsigned least = LLVMGetAlignment(group->accesses[0]);
-    return least ? least : 1;
-}
-
 void neighbours_emit_copy(struct simd *s, struct neighbours *group, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     bool load = LLVMIsALoadInst(group->place) != NULL;
@@ -118,6 +114,6 @@ void neighbours_emit_copy(struct simd *s, struct neighbours *group, int chunk) {
     for (int lane = 0; lane < s->chunk_lanes; lane += step) {
         if (load) values[lane] = LLVMBuildLoad2(b, type, addresses[lane], "");
         LLVMValueRef access = load ? values[lane] : LLVMBuildStore(b, values[lane], addresses[lane]);
-        LLVMSetAlignment(access, least_align(group));
+        LLVMSetAlignment(access, neighbours_align(group));
     }
 }

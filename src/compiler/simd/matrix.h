@@ -52,7 +52,7 @@ struct matrix {
     struct matrix_rows *rows; /* of operands of products: in memory */
     struct matrix *pending;   /* a product that waits: the one after it … */
     bool waits;
-    bool converted;       /* arithmetic: written with its only operand */
+    int converted;        /* arithmetic: the emission that wrote it with its only operand; 0: none */
     bool direct;          /* a load: products read the kernel's memory (matrix_loop.c) … */
     LLVMValueRef address; /* … relative to this address of lane 0's */
     int part, part_group, part_row, part_rows; /* a product: the rows that the last part wrote */

@@ -173,19 +173,19 @@ static bool is_conversion(LLVMValueRef i) {
 static void emit_conversions(struct simd *s, const struct matrix *matrix) {
     for (LLVMUseRef use = LLVMGetFirstUse(matrix->halves[0]); use; use = LLVMGetNextUse(use)) {
         struct matrix *user = matrix_of(s, LLVMGetUser(use));
-        if (!user || user->kind != MATRIX_ARITHMETIC || user->mixed || user->converted ||
+        if (!user || user->kind != MATRIX_ARITHMETIC || user->mixed || user->converted == s->serial ||
             LLVMGetInstructionParent(user->halves[0]) != LLVMGetInstructionParent(matrix->halves[0]) ||
             LLVMGetOperand(user->halves[0], 0) != matrix->halves[0] || !is_conversion(user->halves[0]))
             continue;
         for (int h = 0; h < 2; h++) emit_elements(s, user->halves[h]);
-        user->converted = true;
+        user->converted = s->serial;
         emit_conversions(s, user);
     }
 }
 
 void matrix_emit(struct simd *s, LLVMValueRef instruction) {
     const struct matrix *matrix = matrix_of(s, instruction);
-    if (matrix->converted) return;
+    if (matrix->converted == s->serial) return;
     if (matrix->direct) {
         if (instruction == matrix->place) matrix_loop_set_address(s, instruction);
         return;

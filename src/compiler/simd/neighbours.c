@@ -335,11 +335,6 @@ static void lane_addresses(struct simd *s, const struct neighbours *group, int c
     }
 }
 
-static unsigned least_align(const struct neighbours *group) {
-    unsigned least = LLVMGetAlignment(group->accesses[0]);
-    return least ? least : 1;
-}
-
 /* Parts of 128 bits of a chunk; lanes i, i + lanes / parts, … are together. */
 static int parts_of(struct simd *s, int64_t size) {
     int parts = (int)(lanes_together(s) * size / 16);
@@ -384,7 +379,7 @@ static void load_chunk(struct simd *s, const struct neighbours *group, int chunk
     lane_addresses(s, group, chunk, mask, addresses);
     for (int lane = 0; lane < all; lane++) {
         loaded[lane] = LLVMBuildLoad2(b, own, addresses[lane], "");
-        LLVMSetAlignment(loaded[lane], least_align(group));
+        LLVMSetAlignment(loaded[lane], neighbours_align(group));
     }
     for (int i = 0; i < lanes; i++) {
         LLVMValueRef together[GANG_MAX_LANES];
@@ -454,7 +449,7 @@ static void emit_copies(struct simd *s, const struct neighbours *group, const st
     lane_addresses(s, group, chunk, NULL, addresses);
     for (int lane = 0; lane < lanes_together(s); lane++) {
         LLVMValueRef vector = from->loaded[chunk * s->chunk_lanes + lane];
-        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, addresses[lane]), least_align(group));
+        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, addresses[lane]), neighbours_align(group));
     }
 }
 
@@ -474,7 +469,7 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
         LLVMValueRef vector = out[i / in_vector];
         int first = (part * in_vector + i % in_vector) * group->count;
         vector = lanes_part(s, vector, first, group->count);
-        LLVMSetAlignment(LLVMBuildStore(b, vector, addresses[lane]), least_align(group));
+        LLVMSetAlignment(LLVMBuildStore(b, vector, addresses[lane]), neighbours_align(group));
     }
 }
 

@@ -20,6 +20,12 @@ struct neighbours {
     int serial;                             /* the emission in which both are valid; -1: none */
 };
 
+/* Of the first element, in each lane. */
+static inline unsigned neighbours_align(const struct neighbours *group) {
+    unsigned align = LLVMGetAlignment(group->accesses[0]);
+    return align ? align : 1;
+}
+
 /* neighbours.c — finds them, before anything is written. */
 void neighbours_find(struct simd *s);
 /* Returns false for other accesses. */

@@ -321,8 +321,8 @@ LLVMValueRef simd_full_rounds_condition(struct simd *s, int loop, LLVMIntPredica
  * there only if the loop has few rounds. */
 bool simd_full_rounds_all_enter(const struct simd *s, int entered);
 bool simd_full_rounds_guarded(struct simd *s, int loop, int entered);
-/* Of a loop that consists of this block, and that all lanes leave at a time: the answer without which its
- * rounds need no tests, to be asked before it; else NULL. */
+/* Of a short loop that consists of this block and that all lanes leave together: the answer that is to be
+ * asked before the loop. If it is no, the rounds need no tests that wait for it. NULL: another block. */
 LLVMValueRef simd_full_rounds_answer(struct simd *s, int place);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);

@@ -105,7 +105,8 @@ static bool are_of_one_block(LLVMValueRef const *instructions, int count) {
     return true;
 }
 
-/* A tile's row may be shorter than a vector, which then spans the rows of several threads. */
+/* The fewest accesses that are joined: a vector may span the rows of several threads, and is then accessed
+ * row by row. */
 #define FEWEST_JOINED 4
 
 /* Elements `from` to `from + count` of one vector, or of two in a row. */
@@ -118,7 +119,8 @@ static LLVMValueRef choose_elements(struct tile_writer *w, LLVMValueRef first, L
                                   LLVMConstVector(numbers, (unsigned)count), "");
 }
 
-/* Elements that one block loads, as one load, or as one per half that is in a row; NULL: others. */
+/* Elements that one block loads, as one load or, if not all are neighbours, as one for each half. NULL:
+ * others. */
 static LLVMValueRef load_run(struct tile_writer *w, LLVMValueRef const *elements, int count) {
     LLVMBuilderRef b = w->s->unit->builder;
     LLVMValueRef last = NULL;
@@ -154,7 +156,8 @@ static LLVMValueRef store_of(LLVMValueRef element) {
                : NULL;
 }
 
-/* Stores of the elements of a vector, from number `from`, become one, or one per half that is in a row. */
+/* Stores of the elements of a vector, from number `from` on, become one or, if not all are neighbours, one
+ * for each half. */
 static void store_run(struct tile_writer *w, LLVMValueRef vector, LLVMValueRef const *stores, int from,
                       int count) {
     LLVMBuilderRef b = w->s->unit->builder;

@@ -1,4 +1,5 @@
-/* Bytes of the host for launches on captured streams: a graph is launched when the host's copy is long gone. */
+/* Bytes of the host for launches on captured streams: a graph may be launched when the host has changed them.
+ */
 #ifndef SMELT_DEVICE_CUDA_KEPT_H
 #define SMELT_DEVICE_CUDA_KEPT_H
 
