@@ -1,5 +1,5 @@
-/* Bytes of the host for launches on captured streams: a graph may be launched when the host has changed them.
- */
+/* Bytes of the host for launches on captured streams: a graph is launched again and again, while the host
+ * changes its memory. */
 #ifndef SMELT_DEVICE_CUDA_KEPT_H
 #define SMELT_DEVICE_CUDA_KEPT_H
 
