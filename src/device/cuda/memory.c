@@ -136,35 +136,43 @@ void cuda_memory_give_all(struct cuda_gpu *gpu) {
     gpu->driver->pool_trim(gpu->pool, 0);
 }
 
-static smelt_status create_over_lent(struct cuda_gpu *gpu, struct cuda_stream *stream,
-                                     const smelt_stream_memory *lender, smelt_dtype dtype,
-                                     const smelt_shape *shape, int64_t size, smelt_array **array) {
-    size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
-    CUdeviceptr address;
-    TRY(borrow(stream, lender, bytes, &address));
+/* An array over a block that `stream` writes first. NULL: no memory on the host. */
+static smelt_array *array_over_block(struct cuda_stream *stream, smelt_dtype dtype, const smelt_shape *shape,
+                                     int64_t size, CUdeviceptr address) {
     struct memory *memory = calloc(1, sizeof *memory);
-    struct cuda_use *use = memory ? use_create(gpu) : NULL;
-    struct lent *lent = use ? malloc(sizeof *lent) : NULL;
-    smelt_array *made =
-        lent ? array_over(memory, dtype, shape, NULL, size, (char *)(uintptr_t)address) : NULL;
+    struct cuda_use *use = memory ? use_create(stream->gpu) : NULL;
+    smelt_array *made = use ? array_over(memory, dtype, shape, NULL, size, (char *)(uintptr_t)address) : NULL;
+    if (!made) {
+        free(use);
+        free(memory);
+        return NULL;
+    }
+    atomic_init(&memory->references, 1);
+    memory->start = made->data;
+    memory->bytes = (size_t)size * smelt_dtype_bytes(dtype);
+    memory->space = &stream->gpu->space;
+    memory->use = use;
+    use->writer = cuda_stream_retain(stream);
+    return made;
+}
+
+static smelt_status create_over_lent(struct cuda_stream *stream, const smelt_stream_memory *lender,
+                                     smelt_dtype dtype, const smelt_shape *shape, int64_t size,
+                                     smelt_array **array) {
+    CUdeviceptr address;
+    TRY(borrow(stream, lender, (size_t)size * smelt_dtype_bytes(dtype), &address));
+    struct lent *lent = malloc(sizeof *lent);
+    smelt_array *made = lent ? array_over_block(stream, dtype, shape, size, address) : NULL;
     if (!made) {
         lender->give(lender->context, (void *)(uintptr_t)address);
         free(lent);
-        free(use);
-        free(memory);
         return fail_out_of_memory(sizeof *made);
     }
     *lent = (struct lent){*lender, (void *)(uintptr_t)address};
-    atomic_init(&memory->references, 1);
-    memory->start = made->data;
-    memory->bytes = bytes;
-    memory->borrowed = true;
-    memory->release = give_back;
-    memory->context = lent;
-    memory->space = &gpu->space;
-    memory->use = use;
-    use->writer = cuda_stream_retain(stream);
-    use->home = cuda_stream_retain(stream);
+    made->memory->borrowed = true;
+    made->memory->release = give_back;
+    made->memory->context = lent;
+    ((struct cuda_use *)made->memory->use)->home = cuda_stream_retain(stream);
     *array = made;
     return SMELT_OK;
 }
@@ -179,8 +187,7 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
     smelt_stream_memory lender;
     /* A recording's allocations exist before its first replay. */
     if (cuda_stream_records(stream)) stream = gpu->default_stream;
-    if (find_lender(stream, &lender))
-        return create_over_lent(gpu, stream, &lender, dtype, shape, size, array);
+    if (find_lender(stream, &lender)) return create_over_lent(stream, &lender, dtype, shape, size, array);
     /* An empty array still gets an address. */
     TRY(allocate(stream, bytes ? bytes : 1, &address, &full));
     if (full) {
@@ -192,22 +199,12 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
                     shape_print(shape).text, smelt_dtype_name(dtype), bytes, gpu->name,
                     (unsigned long long)free_bytes, (unsigned long long)total);
     }
-    struct memory *memory = calloc(1, sizeof *memory);
-    struct cuda_use *use = memory ? use_create(gpu) : NULL;
-    smelt_array *made = use ? array_over(memory, dtype, shape, NULL, size, (char *)(uintptr_t)address) : NULL;
+    smelt_array *made = array_over_block(stream, dtype, shape, size, address);
     if (!made) {
         cuda_note(gpu, gpu->driver->release(address, stream->handle));
-        free(use);
-        free(memory);
         return fail_out_of_memory(sizeof *made);
     }
-    atomic_init(&memory->references, 1);
-    memory->start = made->data;
-    memory->bytes = bytes;
-    memory->space = &gpu->space;
-    memory->use = use;
-    use->writer = cuda_stream_retain(stream);
-    list_block(use, address);
+    list_block(made->memory->use, address);
     *array = made;
     return SMELT_OK;
 }
