@@ -356,9 +356,18 @@ static void end_part(struct simd *s, int place, int before, LLVMValueRef termina
     LLVMBuildBr(b, block->head);
 }
 
+/* Rounds begin at a new head; the old one runs once, before the first. */
+static void begin_rounds(struct simd *s, struct block *block) {
+    s->matrix_entry = block->head;
+    block->head = append_block(s, "round");
+    LLVMPositionBuilderAtEnd(s->unit->builder, s->matrix_entry);
+    LLVMBuildBr(s->unit->builder, block->head);
+}
+
 static void write_part(struct simd *s, int place, int before) {
     struct block *block = &s->blocks[place];
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
+    if (s->matrix_part != NO_PART) begin_rounds(s, block);
     s->current = place;
     s->serial++;
     write_head(s, place);

@@ -14,6 +14,21 @@ LLVMValueRef lanes_shuffle(struct simd *s, LLVMValueRef a, LLVMValueRef b, const
                                   LLVMConstVector(lanes, (unsigned)count), "");
 }
 
+static LLVMValueRef take_in_order(struct simd *s, LLVMValueRef a, LLVMValueRef b, int first, int count) {
+    int indexes[GANG_MAX_LANES];
+    for (int i = 0; i < count; i++) indexes[i] = first + i;
+    return lanes_shuffle(s, a, b, indexes, count);
+}
+
+LLVMValueRef lanes_join(struct simd *s, LLVMValueRef first, LLVMValueRef second) {
+    return take_in_order(s, first, second, 0, 2 * (int)LLVMGetVectorSize(LLVMTypeOf(first)));
+}
+
+LLVMValueRef lanes_half(struct simd *s, LLVMValueRef vector, bool second) {
+    int count = (int)LLVMGetVectorSize(LLVMTypeOf(vector)) / 2;
+    return take_in_order(s, vector, NULL, second ? count : 0, count);
+}
+
 LLVMValueRef lanes_gather(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes) {
     int lowest = indexes[0] / s->chunk_lanes, highest = lowest, moved[GANG_MAX_LANES];
     for (int i = 1; i < s->chunk_lanes; i++) {

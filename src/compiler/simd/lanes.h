@@ -28,6 +28,9 @@ LLVMValueRef lanes_reduce_groups(struct simd *s, enum simd_operation operation, 
 void lanes_scan(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count);
 /* A shuffle of one vector, or two of the same type (b may be NULL). Index -1: anything. */
 LLVMValueRef lanes_shuffle(struct simd *s, LLVMValueRef a, LLVMValueRef b, const int *indexes, int count);
+/* Two vectors of one type side by side, and one of them again. */
+LLVMValueRef lanes_join(struct simd *s, LLVMValueRef first, LLVMValueRef second);
+LLVMValueRef lanes_half(struct simd *s, LLVMValueRef vector, bool second);
 /* A chunk of the lanes of `count` chunks, a power of two, that stand in `indexes`; only chunks that are
  * needed are joined. */
 LLVMValueRef lanes_gather(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes);

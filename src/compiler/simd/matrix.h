@@ -7,6 +7,7 @@
  *
  * Where it pays and nothing speaks against it, the chunks of both halves are therefore the rows: those of the
  * first half rows 0 to 3, those of the second rows 4 to 7. This holds for 256 bits, where a chunk is a row.
+ * With registers of 512 bits, chunks are as long, and products keep rows of two sums in one register.
  * matrix_find.c decides which values are kept so; matrix_rows.c writes their code, and converts at the
  * borders. */
 #ifndef SMELT_COMPILER_SIMD_MATRIX_H
@@ -52,10 +53,12 @@ struct matrix {
     struct matrix_rows *rows; /* of operands of products: in memory */
     struct matrix *pending;   /* a product that waits: the one after it … */
     bool waits;
-    int converted;        /* arithmetic: the emission that wrote it with its only operand; 0: none */
-    bool direct;          /* a load: products read the kernel's memory (matrix_loop.c) … */
-    LLVMValueRef address; /* … relative to this address of lane 0's */
-    int part, part_group, part_row, part_rows; /* a product: the rows that the last part wrote */
+    int converted; /* arithmetic: the emission that wrote it with its only operand; 0: none */
+    bool direct;   /* a load, or converted from one: products read the kernel's memory (matrix_loop.c) … */
+    LLVMValueRef address;                      /* … relative to this address of lane 0's */
+    int part, part_group, part_row, part_rows; /* a product: the rows that the last part wrote … */
+    LLVMValueRef part_slots[MATRIX_SIZE];      /* … and where they are side by side with another product's, */
+    bool part_second;                          /* before its rows or behind them; or NULL */
     bool chained;                              /* … and during writing: part of a chain */
 };
 
@@ -68,6 +71,13 @@ static inline struct matrix *matrix_of(struct simd *s, LLVMValueRef value) {
 static inline struct matrix *matrix_of_halves(struct simd *s, LLVMValueRef first, LLVMValueRef second) {
     struct matrix *matrix = matrix_of(s, first);
     return matrix && matrix->halves[0] == first && matrix->halves[1] == second ? matrix : NULL;
+}
+
+/* Of arithmetic: whether its first operand is the only one that an instruction computes. */
+static inline bool matrix_is_conversion(LLVMValueRef i) {
+    for (int n = 1; n < LLVMGetNumOperands(i); n++)
+        if (LLVMIsAInstruction(LLVMGetOperand(i, (unsigned)n))) return false;
+    return true;
 }
 
 /* Whether the product is added to the matrix. */
@@ -111,7 +121,12 @@ bool matrix_loop_is_last(const struct simd *s);
 /* … asked for each tile of sums, in order: whether it belongs to the part. */
 bool matrix_loop_takes_tile(struct simd *s);
 /* … the part has written these rows of the product. */
-void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows);
+void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows,
+                          LLVMValueRef const *slots, bool second);
+/* … a slot for a row of two sums side by side, in which the loop carries them: those that the products add
+ * to. Its first contents are written where control enters the loop. */
+LLVMValueRef matrix_loop_join(struct simd *s, const struct matrix *first, const struct matrix *second,
+                              int group, int row);
 /* … whether a chunk of the phi's half gets a value along the edge. */
 bool matrix_loop_arrives(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk);
 /* … where the part's rounds end: stores its sums. After the last part, the sums of all are the products'

@@ -289,12 +289,13 @@ static void find_stores(struct simd *s, LLVMBasicBlockRef block) {
     }
 }
 
-/* A load of a float from threadgroup memory, in the product's block. */
+/* A load from threadgroup memory, in the product's block, or converted from one. */
 static bool is_staged(LLVMValueRef product, unsigned operand) {
-    LLVMValueRef load = LLVMGetOperand(product, operand);
-    return LLVMIsALoadInst(load) && LLVMGetInstructionParent(load) == LLVMGetInstructionParent(product) &&
-           LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMFloatTypeKind &&
-           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(load, 0))) == THREADGROUP_SPACE;
+    LLVMValueRef value = LLVMGetOperand(product, operand);
+    while (LLVMIsAInstruction(value) && is_elementwise(value) && matrix_is_conversion(value))
+        value = LLVMGetOperand(value, 0);
+    return LLVMIsALoadInst(value) && LLVMGetInstructionParent(value) == LLVMGetInstructionParent(product) &&
+           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(value, 0))) == THREADGROUP_SPACE;
 }
 
 bool simd_matrix_pays(LLVMValueRef entry) {

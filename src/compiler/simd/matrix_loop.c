@@ -3,9 +3,11 @@
  * round.
  *
  * Such loops (parts.c) only read, and carry no matrices except the sums. Their products read the operands
- * directly from threadgroup memory: each part would otherwise copy them again.
+ * directly from threadgroup memory: each part would otherwise copy them again. With 32 registers they convert
+ * what is half or bfloat, too.
  *
  * Before the loop and after it, a part's sums are in the slots of their phis. */
+#include "compiler/simd/lanes.h"
 #include "compiler/simd/matrix.h"
 
 /* ---- Loops that suit. */
@@ -63,12 +65,26 @@ static bool is_kept(struct simd *s, const struct matrix *matrix) {
            (matrix->kind == MATRIX_PRODUCT && sums ? sums == 2 : !others);
 }
 
-/* Whether products can read the operand from memory: rows of the right matrix, elements of the left one. */
+/* Whether rows of the matrix can be had from memory: a load, or conversions of one. Each part repeats
+ * conversions. With 16 registers a part has so few rows that they cost more than sums in memory. */
+static bool has_rows(struct simd *s, LLVMValueRef first, LLVMValueRef second) {
+    const struct matrix *matrix = matrix_of_halves(s, first, second);
+    if (!matrix || matrix->kind == MATRIX_LOAD) return matrix && !matrix->transposed;
+    return s->registers > 16 && matrix->kind == MATRIX_ARITHMETIC && !matrix->mixed &&
+           matrix_is_conversion(first) &&
+           LLVMGetInstructionParent(LLVMGetOperand(first, 0)) == LLVMGetInstructionParent(first) &&
+           has_rows(s, LLVMGetOperand(first, 0), LLVMGetOperand(second, 0));
+}
+
+/* Whether products can read the operand from memory: rows of the right matrix, rows of the left one, which
+ * they convert, or its elements. */
 static bool can_read(struct simd *s, LLVMValueRef first, LLVMValueRef second, bool right,
                      LLVMBasicBlockRef block) {
-    const struct matrix *load = matrix_of_halves(s, first, second);
-    return load && load->kind == MATRIX_LOAD && LLVMGetInstructionParent(first) == block &&
-           LLVMGetTypeKind(LLVMTypeOf(first)) == LLVMFloatTypeKind && !(right && load->transposed);
+    const struct matrix *matrix = matrix_of_halves(s, first, second);
+    if (!matrix || LLVMGetInstructionParent(first) != block ||
+        LLVMGetTypeKind(LLVMTypeOf(first)) != LLVMFloatTypeKind)
+        return false;
+    return has_rows(s, first, second) || (matrix->kind == MATRIX_LOAD && !right);
 }
 
 static bool reads_operands(struct simd *s, const struct matrix *product) {
@@ -78,15 +94,19 @@ static bool reads_operands(struct simd *s, const struct matrix *product) {
            can_read(s, LLVMGetOperand(a, 2), LLVMGetOperand(b, 2), true, block);
 }
 
-/* Whether only products of this block read the load, which is from threadgroup memory. */
-static bool is_read_only(struct simd *s, const struct matrix *load) {
+/* Whether only products of this block read the operand, or what it is converted to. */
+static bool is_read_here(struct simd *s, const struct matrix *operand) {
     for (int h = 0; h < 2; h++)
-        for (LLVMUseRef use = LLVMGetFirstUse(load->halves[h]); use; use = LLVMGetNextUse(use)) {
+        for (LLVMUseRef use = LLVMGetFirstUse(operand->halves[h]); use; use = LLVMGetNextUse(use)) {
             const struct matrix *user = matrix_of(s, LLVMGetUser(use));
-            if (!user || user->kind != MATRIX_PRODUCT ||
-                LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(load->halves[0]))
+            if (!user || (user->kind != MATRIX_PRODUCT && user->kind != MATRIX_ARITHMETIC) ||
+                LLVMGetInstructionParent(LLVMGetUser(use)) != LLVMGetInstructionParent(operand->halves[0]))
                 return false;
         }
+    return true;
+}
+
+static bool is_staged(const struct matrix *load) {
     LLVMValueRef address = LLVMGetOperand(load->halves[0], 0);
     return LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == THREADGROUP_SPACE;
 }
@@ -100,9 +120,10 @@ static bool suits(struct simd *s, LLVMValueRef i) {
     case MATRIX_PHI:
         return is_kept(s, matrix) && is_sum(s, matrix);
     case MATRIX_LOAD:
-        return is_read_only(s, matrix);
-    case MATRIX_STORE:
+        return is_read_here(s, matrix) && is_staged(matrix);
     case MATRIX_ARITHMETIC:
+        return is_read_here(s, matrix) && has_rows(s, matrix->halves[0], matrix->halves[1]);
+    case MATRIX_STORE:
         break;
     }
     return false;
@@ -116,7 +137,7 @@ bool matrix_loop_begin(struct simd *s, int place, int *before) {
         struct matrix *matrix = matrix_of(s, i);
         if (!matrix) continue;
         some |= matrix->kind == MATRIX_PHI;
-        matrix->direct = matrix->kind == MATRIX_LOAD;
+        matrix->direct = matrix->kind == MATRIX_LOAD || matrix->kind == MATRIX_ARITHMETIC;
     }
     s->matrix_part = some;
     s->matrix_tiles = 0;
@@ -143,31 +164,71 @@ bool matrix_loop_takes_tile(struct simd *s) {
     return s->matrix_part == NO_PART || ++s->matrix_tiles == s->matrix_part;
 }
 
-void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows) {
+void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows,
+                          LLVMValueRef const *slots, bool second) {
     product->part = s->matrix_part;
     product->part_group = group;
     product->part_row = row;
     product->part_rows = rows;
+    for (int r = 0; r < rows; r++) product->part_slots[r] = slots ? slots[r] : NULL;
+    product->part_second = second;
+}
+
+/* The slot of the sum's row before the loop. */
+static LLVMValueRef slot_of_row(struct simd *s, const struct matrix *product, int group, int row) {
+    LLVMValueRef phi = matrix_of(s, LLVMGetOperand(product->halves[0], 3))->halves[row / 4];
+    return value_of(s, phi)->slots[MATRIX_CHUNKS * group + row % 4];
+}
+
+LLVMValueRef matrix_loop_join(struct simd *s, const struct matrix *first, const struct matrix *second,
+                              int group, int row) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->matrix_entry));
+    LLVMValueRef rows[2] = {slot_of_row(s, first, group, row), slot_of_row(s, second, group, row)};
+    for (int n = 0; n < 2; n++) rows[n] = LLVMBuildLoad2(b, LLVMGetAllocatedType(rows[n]), rows[n], "");
+    LLVMValueRef joined = lanes_join(s, rows[0], rows[1]), slot = simd_slot(s, LLVMTypeOf(joined));
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->matrix_entry));
+    LLVMBuildStore(b, joined, slot);
+    LLVMPositionBuilderAtEnd(b, here);
+    return slot;
+}
+
+static int row_of_chunk(struct simd *s, LLVMValueRef phi, int chunk) {
+    return chunk % MATRIX_CHUNKS + (phi == matrix_of(s, phi)->halves[1] ? MATRIX_CHUNKS : 0);
 }
 
 static bool is_in_part(struct simd *s, LLVMValueRef phi, int chunk) {
     const struct matrix *product = result_of(s, phi);
-    int row = chunk % MATRIX_CHUNKS + (phi == matrix_of(s, phi)->halves[1] ? MATRIX_CHUNKS : 0);
+    int row = row_of_chunk(s, phi, chunk);
     return product->part == s->matrix_part && product->part_group == chunk / MATRIX_CHUNKS &&
            row >= product->part_row && row < product->part_row + product->part_rows;
+}
+
+/* Of a row in the part: where it is side by side with another sum's; or NULL. */
+static LLVMValueRef joined_slot(struct simd *s, LLVMValueRef phi, int chunk) {
+    const struct matrix *product = result_of(s, phi);
+    return product->part_slots[row_of_chunk(s, phi, chunk) - product->part_row];
 }
 
 bool matrix_loop_arrives(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk) {
     LLVMBasicBlockRef loop = s->blocks[s->current].original;
     if (s->matrix_part == NO_PART || LLVMGetInstructionParent(phi) != loop) return true;
-    return from == loop && is_in_part(s, phi, chunk);
+    return from == loop && is_in_part(s, phi, chunk) && !joined_slot(s, phi, chunk);
+}
+
+/* A row of the sum after the part's last round. */
+static LLVMValueRef last_row(struct simd *s, LLVMValueRef phi, int chunk) {
+    LLVMValueRef slot = joined_slot(s, phi, chunk);
+    if (!slot) return chunk_kept(s, phi_incoming(phi, LLVMGetInstructionParent(phi)), chunk);
+    LLVMValueRef joined = LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(slot), slot, "");
+    return lanes_half(s, joined, result_of(s, phi)->part_second);
 }
 
 static void keep_sum(struct simd *s, LLVMValueRef phi) {
     const struct value *v = value_of(s, phi);
-    LLVMValueRef result = phi_incoming(phi, LLVMGetInstructionParent(phi));
     for (int c = 0; c < s->chunk_count; c++)
-        if (is_in_part(s, phi, c)) LLVMBuildStore(s->unit->builder, chunk_kept(s, result, c), v->slots[c]);
+        if (is_in_part(s, phi, c)) LLVMBuildStore(s->unit->builder, last_row(s, phi, c), v->slots[c]);
 }
 
 static void take_sum(struct simd *s, LLVMValueRef phi) {

@@ -4,7 +4,8 @@
  * the right matrix as a vector, and elements of the left one to all lanes. Only sums are in registers. So
  * that each is loaded and stored rarely, products wait until a result is needed, or until their block ends;
  * then those that add to the same sums, one after another, are written together, for some rows of up to four
- * sums that share left matrices (struct tile): eight to twelve registers.
+ * sums that share left matrices (struct tile): eight to twelve registers. With 512 bits, rows of two such
+ * sums are side by side in a register, as are those of their right matrices: eight to sixteen registers.
  *
  * An element of a product is the same chain of fused multiply-adds, for each column of the left matrix in
  * order, as in lanes' order (matrix.c). */
@@ -163,19 +164,13 @@ static void emit_elements(struct simd *s, LLVMValueRef half) {
     s->row_reader = NULL;
 }
 
-static bool is_conversion(LLVMValueRef i) {
-    for (int n = 1; n < LLVMGetNumOperands(i); n++)
-        if (LLVMIsAInstruction(LLVMGetOperand(i, (unsigned)n))) return false;
-    return true;
-}
-
 /* What is converted from a matrix is converted at once, so that it need not be kept twice. */
 static void emit_conversions(struct simd *s, const struct matrix *matrix) {
     for (LLVMUseRef use = LLVMGetFirstUse(matrix->halves[0]); use; use = LLVMGetNextUse(use)) {
         struct matrix *user = matrix_of(s, LLVMGetUser(use));
         if (!user || user->kind != MATRIX_ARITHMETIC || user->mixed || user->converted == s->serial ||
             LLVMGetInstructionParent(user->halves[0]) != LLVMGetInstructionParent(matrix->halves[0]) ||
-            LLVMGetOperand(user->halves[0], 0) != matrix->halves[0] || !is_conversion(user->halves[0]))
+            LLVMGetOperand(user->halves[0], 0) != matrix->halves[0] || !matrix_is_conversion(user->halves[0]))
             continue;
         for (int h = 0; h < 2; h++) emit_elements(s, user->halves[h]);
         user->converted = s->serial;
@@ -236,7 +231,7 @@ static void store_row(struct simd *s, const struct matrix_rows *rows, int group,
 /* A row of an operand of products has been computed. */
 static void keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row) {
     struct matrix *matrix = matrix_of(s, half);
-    if (!matrix->rows) matrix->rows = take_rows(s);
+    if (!matrix->rows && !matrix->direct) matrix->rows = take_rows(s);
     if (!matrix->rows) return;
     int number = chunk % MATRIX_CHUNKS + (half == matrix->halves[1] ? 4 : 0);
     store_row(s, matrix->rows, chunk / MATRIX_CHUNKS, number, row);
@@ -321,7 +316,19 @@ static struct matrix *next_in_chain(const struct matrix *product) {
 struct chains {
     struct matrix **products[MOST_CHAINS];
     int length, count;
+    int pairs; /* chains 2 i and 2 i + 1, for i below this: their rows lie side by side in one register */
 };
+
+/* A vector of sums has a row of one chain, or of two. */
+static int vectors_of(const struct chains *chains) {
+    return chains->count - chains->pairs;
+}
+static bool is_pair(const struct chains *chains, int vector) {
+    return vector < chains->pairs;
+}
+static int first_chain(const struct chains *chains, int vector) {
+    return is_pair(chains, vector) ? 2 * vector : vector + chains->pairs;
+}
 
 static bool take_chain(struct simd *s, struct chains *chains, struct matrix *first) {
     int length = 0, room = 0;
@@ -372,13 +379,29 @@ static LLVMValueRef load_row(struct simd *s, const struct matrix_rows *rows, int
     return LLVMBuildBitCast(b, load, chunk_type(s, LLVMFloatTypeInContext(s->unit->context)), "");
 }
 
-/* From memory of the kernel. */
+/* From memory of the kernel, converted. */
 static LLVMValueRef load_row_directly(struct simd *s, const struct matrix *matrix, int group, int row) {
-    LLVMTypeRef type = chunk_type(s, LLVMFloatTypeInContext(s->unit->context));
-    int64_t at = matrix_loop_element(matrix, group, row, 0);
-    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, address_at(s, matrix->address, at), "");
-    LLVMSetAlignment(load, 4);
-    return load;
+    LLVMValueRef half = matrix->halves[row / 4];
+    int chunk = MATRIX_CHUNKS * group + row % 4;
+    if (matrix->kind == MATRIX_LOAD) {
+        LLVMTypeRef type = LLVMTypeOf(half);
+        LLVMValueRef at = address_at(s, matrix->address, matrix_loop_element(matrix, group, row, 0));
+        LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, chunk_type(s, type), at, "");
+        unsigned size = (unsigned)LLVMABISizeOfType(s->unit->layout, type);
+        LLVMSetAlignment(load, LLVMGetAlignment(half) < size ? LLVMGetAlignment(half) : size);
+        chunk_set(s, half, chunk, load);
+        return load;
+    }
+    (void)load_row_directly(s, matrix_of(s, LLVMGetOperand(half, 0)), group, row);
+    s->row_reader = half;
+    (void)emit_arithmetic(s, half, chunk);
+    s->row_reader = NULL;
+    return chunk_kept(s, half, chunk);
+}
+
+static LLVMValueRef load_row_of(struct simd *s, const struct operand *right, int group, int row) {
+    return right->direct ? load_row_directly(s, right->direct, group, row)
+                         : load_row(s, right->rows, group, row);
 }
 
 static LLVMValueRef load_element(struct simd *s, const struct operand *operand, int group, int row,
@@ -390,7 +413,7 @@ static LLVMValueRef load_element(struct simd *s, const struct operand *operand, 
     LLVMTypeRef type = LLVMFloatTypeInContext(s->unit->context);
     LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, at, "");
     LLVMSetAlignment(load, 4);
-    return chunk_splat(s, load);
+    return load;
 }
 
 /* Some rows of the sums of a few chains. A multiply-add takes four cycles, and two start in each, so fewer
@@ -398,19 +421,70 @@ static LLVMValueRef load_element(struct simd *s, const struct operand *operand, 
  * registers, nor with more than 24 fit 32. */
 struct tile {
     int group, row, rows;
-    LLVMValueRef sums[MOST_CHAINS][MATRIX_SIZE];
+    LLVMValueRef sums[MOST_CHAINS][MATRIX_SIZE];  /* by vector */
+    LLVMValueRef slots[MOST_CHAINS][MATRIX_SIZE]; /* of pairs that a loop carries, else NULL */
 };
 
 static int rows_of_tile(const struct simd *s, const struct chains *chains) {
     static const int rows[MOST_CHAINS + 1] = {0, 8, 4, 4, 3}, of_many[MOST_CHAINS + 1] = {0, 8, 8, 8, 4};
-    return (s->registers > 16 ? of_many : rows)[chains->count];
+    return (s->registers > 16 ? of_many : rows)[vectors_of(chains)];
+}
+
+/* A left matrix of which elements are loaded: what is converted is stored first, the tile's rows. */
+static bool find_left(struct simd *s, LLVMValueRef call, const struct tile *tile, struct matrix_rows **list,
+                      struct operand *left) {
+    LLVMValueRef first = LLVMGetOperand(call, 0), second = LLVMGetOperand(call, 1);
+    if (!find_operand(s, first, second, list, left)) return false;
+    if (!left->direct || left->direct->kind == MATRIX_LOAD) return true;
+    struct matrix_rows *rows = take_rows(s);
+    if (!rows) return false;
+    for (int r = tile->row; r < tile->row + tile->rows; r++)
+        store_row(s, rows, tile->group, r, load_row_directly(s, left->direct, tile->group, r));
+    *left = (struct operand){.rows = rows};
+    rows->first = rows->second = NULL;
+    rows->next = *list;
+    *list = rows;
+    return true;
+}
+
+static LLVMValueRef begin_sum(struct simd *s, const struct chains *chains, int vector, int row,
+                              struct tile *tile) {
+    struct matrix **const *products = &chains->products[first_chain(chains, vector)];
+    LLVMValueRef rows[2];
+    if (is_pair(chains, vector) && s->matrix_part != NO_PART) {
+        LLVMValueRef slot = matrix_loop_join(s, products[0][0], products[1][0], tile->group, row);
+        tile->slots[vector][row - tile->row] = slot;
+        return LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(slot), slot, "");
+    }
+    for (int n = 0; n <= is_pair(chains, vector); n++) {
+        const LLVMValueRef *halves = products[n][0]->halves;
+        rows[n] = row_of(s, LLVMGetOperand(halves[0], 3), LLVMGetOperand(halves[1], 3), tile->group, row);
+    }
+    return is_pair(chains, vector) ? lanes_join(s, rows[0], rows[1]) : rows[0];
+}
+
+/* The sums are those after the chains' products `n`. */
+static void keep_sums(struct simd *s, const struct chains *chains, int n, const struct tile *tile) {
+    for (int v = 0; v < vectors_of(chains); v++)
+        for (int r = 0; r < tile->rows; r++) {
+            int row = tile->row + r, chunk = MATRIX_CHUNKS * tile->group + row % 4;
+            LLVMValueRef sum = tile->sums[v][r], slot = tile->slots[v][r];
+            if (slot && n == chains->length - 1) LLVMBuildStore(s->unit->builder, sum, slot);
+            for (int p = 0; p <= is_pair(chains, v) && !slot; p++)
+                chunk_set(s, chains->products[first_chain(chains, v) + p][n]->halves[row / 4], chunk,
+                          is_pair(chains, v) ? lanes_half(s, sum, p) : sum);
+        }
+    for (int v = 0; v < vectors_of(chains); v++)
+        for (int p = 0; p <= is_pair(chains, v); p++)
+            matrix_loop_set_rows(s, chains->products[first_chain(chains, v) + p][n], tile->group, tile->row,
+                                 tile->rows, tile->slots[v][0] ? tile->slots[v] : NULL, p);
 }
 
 static void add_product(struct simd *s, const struct chains *chains, int n, struct tile *tile,
                         struct matrix_rows **list) {
     LLVMValueRef call = chains->products[0][n]->halves[0];
     struct operand left, right[MOST_CHAINS];
-    if (!find_operand(s, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), list, &left)) return;
+    if (!find_left(s, call, tile, list, &left)) return;
     for (int c = 0; c < chains->count; c++) {
         const LLVMValueRef *halves = chains->products[c][n]->halves;
         if (!find_operand(s, LLVMGetOperand(halves[0], 2), LLVMGetOperand(halves[1], 2), list, &right[c]))
@@ -422,22 +496,16 @@ static void add_product(struct simd *s, const struct chains *chains, int n, stru
         LLVMValueRef elements[MATRIX_SIZE];
         for (int r = 0; r < tile->rows; r++)
             elements[r] = load_element(s, &left, tile->group, tile->row + r, k);
-        for (int c = 0; c < chains->count; c++) {
-            LLVMValueRef row = right[c].direct ? load_row_directly(s, right[c].direct, tile->group, k)
-                                               : load_row(s, right[c].rows, tile->group, k);
+        for (int v = 0; v < vectors_of(chains); v++) {
+            int c = first_chain(chains, v), width = is_pair(chains, v) ? 2 * MATRIX_SIZE : MATRIX_SIZE;
+            LLVMValueRef row = load_row_of(s, &right[c], tile->group, k);
+            if (is_pair(chains, v)) row = lanes_join(s, row, load_row_of(s, &right[c + 1], tile->group, k));
             for (int r = 0; r < tile->rows; r++)
-                tile->sums[c][r] = multiply_add(s, elements[r], row, tile->sums[c][r]);
+                tile->sums[v][r] = multiply_add(s, lanes_splat(s, elements[r], width), row, tile->sums[v][r]);
         }
     }
     matrix_end_schedule(s);
-    for (int c = 0; c < chains->count; c++)
-        for (int r = 0; r < tile->rows; r++) {
-            int row = tile->row + r;
-            chunk_set(s, chains->products[c][n]->halves[row / 4], MATRIX_CHUNKS * tile->group + row % 4,
-                      tile->sums[c][r]);
-        }
-    for (int c = 0; c < chains->count; c++)
-        matrix_loop_set_rows(s, chains->products[c][n], tile->group, tile->row, tile->rows);
+    keep_sums(s, chains, n, tile);
 }
 
 static void emit_chains(struct simd *s, const struct chains *chains, struct matrix_rows **list) {
@@ -447,14 +515,15 @@ static void emit_chains(struct simd *s, const struct chains *chains, struct matr
             if (!matrix_loop_takes_tile(s)) continue;
             int rows = most < MATRIX_SIZE - row ? most : MATRIX_SIZE - row;
             struct tile tile = {.group = group, .row = row, .rows = rows};
-            for (int c = 0; c < chains->count; c++) {
-                const LLVMValueRef *halves = chains->products[c][0]->halves;
-                for (int r = 0; r < rows; r++)
-                    tile.sums[c][r] =
-                        row_of(s, LLVMGetOperand(halves[0], 3), LLVMGetOperand(halves[1], 3), group, row + r);
-            }
+            for (int v = 0; v < vectors_of(chains); v++)
+                for (int r = 0; r < rows; r++) tile.sums[v][r] = begin_sum(s, chains, v, row + r, &tile);
             for (int n = 0; n < chains->length; n++) add_product(s, chains, n, &tile, list);
         }
+}
+
+/* Rows of two chains share a register where that has room for both. */
+static int count_pairs(const struct simd *s, const struct chains *chains) {
+    return s->registers > 16 ? chains->count / 2 : 0;
 }
 
 /* The memory of operands that no other product needs serves the next ones. */
@@ -480,6 +549,7 @@ void matrix_emit_pending(struct simd *s) {
             if (!p->chained && !(sums && sums->waits)) (void)take_chain(s, &chains, p);
         }
         LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(first->halves[0]));
+        chains.pairs = count_pairs(s, &chains);
         emit_chains(s, &chains, &list);
         for (int c = 0; c < chains.count; c++)
             for (int n = 0; n < chains.length; n++) chains.products[c][n]->waits = false;

@@ -142,11 +142,12 @@ struct simd {
     struct matrix *matrices, *pending_matrices; /* matrix.h: all; products that wait to be written */
     const struct matrix_forms *matrix_forms;
     struct matrix_rows *free_matrix_rows;
-    int matrix_part, matrix_tiles; /* matrix_loop.c: which part is written, or NO_PART; tiles met in it */
-    LLVMValueRef row_reader;       /* half of a matrix: chunk_of gives rows of its operands */
-    LLVMValueRef *entry_mask;      /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks;        /* by line */
-    bool refused;                  /* the message in the unit's result has the reason */
+    int matrix_part, matrix_tiles;  /* matrix_loop.c: which part is written, or NO_PART; tiles met in it */
+    LLVMBasicBlockRef matrix_entry; /* the part's loop is entered from there */
+    LLVMValueRef row_reader;        /* half of a matrix: chunk_of gives rows of its operands */
+    LLVMValueRef *entry_mask;       /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;         /* by line */
+    bool refused;                   /* the message in the unit's result has the reason */
 };
 
 /* ---- Types and constants (values.c). */
