@@ -31,6 +31,7 @@ static bool dtype_by_name(PyObject *o, char kind, const char *what, smelt_dtype 
     return found;
 }
 
+/* The capsule stays as long as the array: that of a NumPy scalar owns a copy of the number. */
 bool numpy_import(PyObject *o, const struct request *request, smelt_array **array) {
     PyObject *capsule = PyObject_GetAttr(o, interned.array_struct);
     const struct array_interface *interface = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
@@ -50,7 +51,7 @@ bool numpy_import(PyObject *o, const struct request *request, smelt_array **arra
         source.swapped = !(interface->flags & INTERFACE_NATIVE);
         source.readonly = !(interface->flags & INTERFACE_WRITABLE);
         source.release = memory_drop_object;
-        source.context = Py_NewRef(o);
+        source.context = Py_NewRef(capsule);
         good = memory_import(&source, request, array);
     }
     Py_XDECREF(capsule);

@@ -144,6 +144,17 @@ def test_numpy_numbers_are_numbers(lib):
         np.testing.assert_array_equal(y, np.float32(a) * x)
 
 
+def test_numpy_numbers_are_arrays_of_one_element():
+    """Each has memory of its own, which stays as long as the launch."""
+    text = """
+    kernel void two(device float *out, constant uint *a, const device float *b, constant uint *c) {
+      out[0] = a[0]; out[1] = b[0]; out[2] = c[0];
+    }"""
+    out = np.zeros(3, np.float32)
+    smelt.compile_shader("using namespace metal;" + text).two(out, np.uint32(7), np.float32(0.5), np.uint32(9), threads=1)
+    assert out.tolist() == [7, 0.5, 9]
+
+
 def test_arguments_that_are_missing_or_too_many(lib):
     x = floats(4)
     with pytest.raises(TypeError, match=r"arguments are missing: x \(buffer 1\), a \(buffer 2\)"):
