@@ -147,7 +147,7 @@ smelt_status pass_ptx_align(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) alignment_settle_copy(unit, instruction);
     if (!has_open(unit)) return SMELT_OK;
-    TRY(ptx_run_passes(unit, "function(load-store-vectorizer)"));
+    TRY(ptx_join_accesses(unit));
     if (!settle(unit)) return SMELT_OK;
     return ptx_run_passes(unit, "function(early-cse,instsimplify,loop-mssa(licm),early-cse,adce)");
 }

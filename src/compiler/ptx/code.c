@@ -58,6 +58,11 @@ smelt_status ptx_run_passes(struct unit *unit, const char *passes) {
     return status;
 }
 
+smelt_status ptx_join_accesses(struct unit *unit) {
+    ptx_part_indexes(unit);
+    return ptx_run_passes(unit, "function(load-store-vectorizer)");
+}
+
 void ptx_annotate(struct unit *unit, const char *what, uint32_t value) {
     LLVMMetadataRef parts[3] = {LLVMValueAsMetadata(unit->entry),
                                 LLVMMDStringInContext2(unit->context, what, strlen(what)),
@@ -156,6 +161,7 @@ smelt_status pass_ptx_code(struct unit *unit) {
     LLVMMemoryBufferRef buffer = NULL;
     char *message = NULL;
     declare_kernel(unit);
+    ptx_part_indexes(unit);
     TRY(ptx_order_globals(unit));
     if (choose_level(unit) == LLVMCodeGenLevelNone)
         TRY(budget_reduce(unit, "its PTX is generated without optimisation", "instructions",

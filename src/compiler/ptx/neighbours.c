@@ -68,7 +68,7 @@ static bool load_pair(struct unit *unit, LLVMValueRef load) {
 
 smelt_status ptx_join_narrow(struct unit *unit) {
     bool any = false;
-    TRY(ptx_run_passes(unit, "function(load-store-vectorizer)"));
+    TRY(ptx_join_accesses(unit));
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
         if (LLVMIsALoadInst(instruction) && load_pair(unit, instruction)) any = true;

@@ -95,6 +95,10 @@ smelt_status pass_ptx_pack(struct unit *unit);
 smelt_status pass_ptx_atomics(struct unit *unit);
 /* zeros.c — how many low bits of a number or an address are zero (compiler/zeros.h). */
 unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
+/* indexes.c — a work-around that LLVM's pass that joins neighbouring accesses needs. */
+void ptx_part_indexes(struct unit *unit);
+/* code.c — both. NVPTX's code generator runs the pass, too. */
+smelt_status ptx_join_accesses(struct unit *unit);
 /* neighbours.c — neighbouring narrow accesses become wide ones where their addresses are aligned. */
 smelt_status pass_ptx_neighbours(struct unit *unit);
 /* … LLVM joins neighbouring accesses, whose claimed alignment must hold. Two bytes become one word of 16
