@@ -25,6 +25,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("simd-halves", pass_simd_halves),
                                       PASS("simd-settle", pass_simd_settle),
                                       PASS("cut", pass_cut),
+                                      PASS("simd-registers", pass_simd_registers),
                                       {0}};
 
 static const struct pass before_ptx[] = {PASS("ptx-target", pass_ptx_target), {0}};

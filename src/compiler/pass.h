@@ -254,6 +254,8 @@ smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */
 smelt_status pass_simd_halves(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
+/* … registers.c: vector registers hold nothing when the code begins. */
+smelt_status pass_simd_registers(struct unit *unit);
 /* compiler/cpu/group_atomics.c — atomic operations on threadgroup memory become plain ones. */
 smelt_status pass_group_accesses(struct unit *unit);
 smelt_status pass_group_updates(struct unit *unit);
