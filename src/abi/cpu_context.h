@@ -17,13 +17,15 @@
  * (src/compiler/passes/indirect.c). */
 #define SMELT_NO_FUNCTION 1
 
-/* The memory that accesses through an argument may touch. counts[i]: how many of its addresses have 1 << i
- * bytes of it, for comparisons without arithmetic. bound[i]: the same if the argument's address is the start,
- * otherwise 0, for comparisons of distances from that address. */
+/* The memory that accesses through an argument may touch, with what comparisons need, so that they take no
+ * arithmetic. counts[i]: how many of its addresses have 1 << i bytes of it. bound[j][i]: of those, how many
+ * lie a multiple of 1 << j bytes behind the start, if that is the argument's address; otherwise 0. With
+ * bound[j], indexes of elements of 1 << j bytes are compared, and with bound[0], distances. */
 #define EXTENT_COUNTS 15
+#define EXTENT_SCALES 5 /* up to float4 */
 struct buffer_extent {
     uint64_t start, bytes;
-    uint64_t counts[EXTENT_COUNTS], bound[EXTENT_COUNTS];
+    uint64_t counts[EXTENT_COUNTS], bound[EXTENT_SCALES][EXTENT_COUNTS];
 };
 
 /* One per worker of the pool, refilled for each threadgroup. */

@@ -81,6 +81,8 @@ struct array_object bounds_object(struct bounds *b, LLVMValueRef address);
 /* Of an address in a private array, i64, at the builder's place; NULL: it takes several ways. */
 LLVMValueRef bounds_private_offset(struct bounds *b, LLVMValueRef address);
 struct place bounds_place(struct unit *unit, LLVMValueRef address);
+/* … with the index as the address's steps have it: a narrow one is signed, and `extension` is 0. */
+struct place bounds_steps(struct unit *unit, LLVMValueRef address);
 
 /* range.c — the least and the greatest value of a signed number, or of an offset in bytes. */
 struct value_range {

@@ -257,12 +257,17 @@ LLVMValueRef bounds_private_offset(struct bounds *b, LLVMValueRef address) {
     return constant ? LLVMBuildAdd(builder, sum, bounds_i64(b, (uint64_t)constant), "") : sum;
 }
 
-struct place bounds_place(struct unit *unit, LLVMValueRef address) {
+struct place bounds_steps(struct unit *unit, LLVMValueRef address) {
     struct place place = {.root = address};
     while (is_step(place.root)) {
         if (opcode_of(place.root) == LLVMGetElementPtr && !add_step(unit, place.root, &place)) break;
         place.root = LLVMGetOperand(place.root, 0);
     }
+    return place;
+}
+
+struct place bounds_place(struct unit *unit, LLVMValueRef address) {
+    struct place place = bounds_steps(unit, address);
     if (!place.index) return place;
     /* Narrow indexes of a step are signed. */
     if (LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) < 64) place.extension = LLVMSExt;

@@ -142,45 +142,79 @@ static bool is_piece(struct simd *s, LLVMValueRef address, LLVMValueRef start, L
            shape_of(s, extent) == SHAPE_UNIFORM;
 }
 
-/* A scalar address as a sum, i64: `number` bytes from the argument's address or the object's start. */
-struct distance {
-    LLVMValueRef from, number;
-};
-
-/* address: `scalar` in the code of one thread; start, extent: the call's operands; bytes: of all lanes. */
-static struct distance distance_of(struct simd *s, LLVMValueRef address, LLVMValueRef scalar,
-                                   LLVMValueRef start, LLVMValueRef extent, uint64_t bytes) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef bound = bound_address(s, address, extent, bytes);
-    struct distance d = {.from = bound ? LLVMBuildPtrToInt(b, scalar_of(s, bound), type_i64(s->unit), "")
-                                       : start_of(s, start)};
-    d.number = LLVMBuildSub(b, LLVMBuildPtrToInt(b, scalar, type_i64(s->unit), ""), d.from, "");
-    d.number = LLVMBuildFreeze(b, d.number, ""); /* otherwise LLVM finds the address in their sum again */
-    return d;
-}
-
 static uint64_t bytes_of_all(struct span span, uint64_t bytes) {
     return bytes + (uint64_t)(span.most - span.least);
 }
 
+/* What is compared: the lanes at the `span` around a scalar address access the `bytes` bytes from `low` on.
+ */
+struct reach {
+    LLVMValueRef address, start, extent; /* operands of the call */
+    struct span span;
+    uint64_t low, bytes;
+};
+
+/* A scalar address as a sum, i64: `number` elements of `scale` bytes, and `constant` bytes, from the
+ * argument's address or the object's start. `added`: to the number, for the lowest byte of all lanes. */
+struct distance {
+    LLVMValueRef from, number;
+    int64_t scale, constant, added;
+};
+
+static bool is_power_of_two(int64_t number) {
+    return number > 0 && (number & (number - 1)) == 0;
+}
+
+/* The argument's element that lane 0 accesses, if the address is that of an element. If its number is below
+ * that of the argument's elements, its distance in bytes does not wrap around. */
+static bool find_element(struct simd *s, const struct reach *r, struct distance *d) {
+    struct place place = bounds_steps(s->unit, r->address);
+    int64_t constant = place.constant + (int64_t)r->low + r->span.least;
+    if (!place.index || shape_of(s, place.index) < 0) return false;
+    if (!is_power_of_two(place.scale) || place.scale >= 1 << EXTENT_SCALES) return false;
+    if (place.scale == 1 || constant % place.scale) return false;
+    LLVMValueRef index = LLVMBuildFreeze(s->unit->builder, scalar_of(s, place.index), "");
+    d->number = LLVMBuildSExt(s->unit->builder, index, type_i64(s->unit), "");
+    d->scale = place.scale;
+    d->constant = place.constant;
+    d->added = constant / place.scale;
+    return true;
+}
+
+/* Of a range of addresses around `scalar`, in the code of one thread; NULL: around lane 0's. */
+static struct distance distance_of(struct simd *s, const struct reach *r, LLVMValueRef scalar) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = type_i64(s->unit);
+    LLVMValueRef bound = bound_address(s, r->address, r->extent, bytes_of_all(r->span, r->bytes));
+    struct distance d = {.scale = 1, .added = (int64_t)r->low + r->span.least};
+    d.from = bound ? LLVMBuildPtrToInt(b, scalar_of(s, bound), type, "") : start_of(s, r->start);
+    if (bound && !scalar && find_element(s, r, &d)) return d;
+    if (!scalar) scalar = scalar_of(s, r->address);
+    d.number = LLVMBuildSub(b, LLVMBuildPtrToInt(b, scalar, type, ""), d.from, "");
+    d.number = LLVMBuildFreeze(b, d.number, ""); /* otherwise LLVM finds the address in their sum again */
+    return d;
+}
+
+/* Where the extent has the number of elements of `scale` bytes from which on so many bytes are inside. */
+static size_t bound_field(int64_t scale, uint64_t bytes) {
+    size_t entry = (size_t)log2_up((uint64_t)scale) * EXTENT_COUNTS + (size_t)log2_up(bytes);
+    return offsetof(struct buffer_extent, bound) + entry * sizeof(uint64_t);
+}
+
 /* i1: the comparison of a scalar address and the lanes' offsets from it. It may say so of a range that is
  * inside: is_exact. */
-static LLVMValueRef is_beyond(struct simd *s, LLVMValueRef address, struct distance d, struct span span,
-                              uint64_t low, uint64_t bytes, LLVMValueRef extent) {
+static LLVMValueRef is_beyond(struct simd *s, const struct reach *r, struct distance d) {
     LLVMBuilderRef b = s->unit->builder;
-    uint64_t all = bytes_of_all(span, bytes);
-    size_t field = offsetof(struct buffer_extent, bound) + (size_t)log2_up(all) * sizeof(uint64_t);
+    uint64_t all = bytes_of_all(r->span, r->bytes);
+    bool bound = bound_address(s, r->address, r->extent, all);
     LLVMValueRef count =
-        bound_address(s, address, extent, all) ? read_extent(s, extent, field) : safe_count(s, extent, all);
-    LLVMValueRef number = LLVMBuildAdd(b, d.number, i64_constant(s, low + (uint64_t)span.least), "");
+        bound ? read_extent(s, r->extent, bound_field(d.scale, all)) : safe_count(s, r->extent, all);
+    LLVMValueRef number = LLVMBuildAdd(b, d.number, i64_constant(s, (uint64_t)d.added), "");
     return LLVMBuildICmp(b, LLVMIntUGE, number, count, "");
 }
 
-static LLVMValueRef range_is_outside(struct simd *s, LLVMValueRef address, LLVMValueRef scalar,
-                                     struct span span, uint64_t low, uint64_t bytes, LLVMValueRef start,
-                                     LLVMValueRef extent) {
-    struct distance d = distance_of(s, address, scalar, start, extent, bytes_of_all(span, bytes));
-    return is_beyond(s, address, d, span, low, bytes, extent);
+static LLVMValueRef range_is_outside(struct simd *s, const struct reach *r, LLVMValueRef scalar) {
+    return is_beyond(s, r, distance_of(s, r, scalar));
 }
 
 /* The lanes' offsets as a constant of the code. */
@@ -241,18 +275,16 @@ static void go_on_if(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef a
 
 /* Where the comparison of all lanes has failed: looks at the active ones, and goes on at `after`. The address
  * is computed from its distance, so that the usual way need not keep it. */
-static void look_at_lanes(struct simd *s, LLVMValueRef call, struct distance d, struct span span,
+static void look_at_lanes(struct simd *s, LLVMValueRef sites, const struct reach *r, struct distance d,
                           LLVMBasicBlockRef after) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef original = LLVMGetOperand(call, INSIDE_ADDRESS), sites = LLVMGetOperand(call, INSIDE_SITES);
-    LLVMValueRef its_extent = LLVMGetOperand(call, INSIDE_EXTENT);
-    LLVMValueRef start = start_of(s, LLVMGetOperand(call, INSIDE_START));
-    int shape = shape_of(s, original);
-    uint64_t bytes = constant_of(call, INSIDE_BYTES);
-    bool exact = is_exact(s, original, its_extent, bytes_of_all(span, bytes));
-    LLVMValueRef first = LLVMBuildAdd(b, d.from, d.number, "");
-    first = LLVMBuildAdd(b, first, i64_constant(s, constant_of(call, INSIDE_LOW)), "");
-    LLVMValueRef count = exact_count(s, its_extent, bytes);
+    LLVMValueRef its_extent = r->extent, start = start_of(s, r->start), bytes = d.number;
+    int shape = shape_of(s, r->address);
+    bool exact = is_exact(s, r->address, its_extent, bytes_of_all(r->span, r->bytes));
+    if (d.scale > 1) bytes = LLVMBuildMul(b, bytes, i64_constant(s, (uint64_t)d.scale), "");
+    LLVMValueRef first = LLVMBuildAdd(b, d.from, LLVMBuildFreeze(b, bytes, ""), "");
+    first = LLVMBuildAdd(b, first, i64_constant(s, (uint64_t)d.constant + r->low), "");
+    LLVMValueRef count = exact_count(s, its_extent, r->bytes);
     if (shape == SHAPE_UNIFORM) {
         if (!exact)
             go_on_if(s, LLVMBuildICmp(b, LLVMIntULT, LLVMBuildSub(b, first, start, ""), count, ""), after);
@@ -299,18 +331,22 @@ static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     LLVMValueRef when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
     bool always = LLVMIsConstant(when);
     LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT);
-    LLVMValueRef number = scalar_of(s, address);
+    (void)scalar_of(s, address);
     read_root(s, address);
     if (intrinsic_of(start) != INTRINSIC_BUFFER_START) (void)scalar_of(s, start), (void)scalar_of(s, extent);
     if (!always) begin_rare(s, scalar_of(s, when));
-    struct span span = span_of(s, shape_of(s, address));
-    uint64_t bytes = constant_of(call, INSIDE_BYTES);
-    struct distance d = distance_of(s, address, number, start, extent, bytes_of_all(span, bytes));
-    LLVMValueRef misses = is_beyond(s, address, d, span, constant_of(call, INSIDE_LOW), bytes, extent);
+    struct reach reach = {address,
+                          start,
+                          extent,
+                          span_of(s, shape_of(s, address)),
+                          constant_of(call, INSIDE_LOW),
+                          constant_of(call, INSIDE_BYTES)};
+    struct distance d = distance_of(s, &reach, NULL);
+    LLVMValueRef misses = is_beyond(s, &reach, d);
     LLVMBasicBlockRef failed = simd_block(s, "beyond"), inside = simd_block(s, "inside");
     inside_branch(s->unit, misses, failed, inside);
     LLVMPositionBuilderAtEnd(b, failed);
-    look_at_lanes(s, call, d, span, inside);
+    look_at_lanes(s, LLVMGetOperand(call, INSIDE_SITES), &reach, d, inside);
     LLVMPositionBuilderAtEnd(b, inside);
     if (!always) end_rare(s);
 }
@@ -349,15 +385,23 @@ static LLVMValueRef lanes_outside(struct simd *s, LLVMValueRef numbers, LLVMValu
     return mask ? LLVMBuildSelect(b, mask, outside, LLVMConstNull(mask_type(s)), "") : outside;
 }
 
+/* An element, i64, by way of memory. LLVM would do so, too, but with a slot that is aligned as a vector is:
+ * the whole function then needs a frame pointer. */
 static LLVMValueRef lane_of(struct simd *s, LLVMValueRef chunk, LLVMValueRef lane) {
-    return s->chunk_lanes == 1 ? chunk : LLVMBuildExtractElement(s->unit->builder, chunk, lane, "");
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = type_i64(s->unit);
+    if (s->chunk_lanes == 1) return chunk;
+    if (!s->lane_slot) s->lane_slot = simd_slot(s, LLVMArrayType2(type, (uint64_t)s->chunk_lanes));
+    LLVMSetAlignment(LLVMBuildStore(b, chunk, s->lane_slot), sizeof(uint64_t));
+    return LLVMBuildLoad2(b, type, LLVMBuildGEP2(b, type, s->lane_slot, &lane, 1, ""), "");
 }
 
 /* i1: whether it may be that a chunk's addresses, which are a piece, are outside. */
 static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int chunk, uint64_t low,
                                      uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
     struct span span = span_among(s, value_of(s, address)->piece, chunk * s->chunk_lanes, s->chunk_lanes);
-    return range_is_outside(s, address, chunk_scalar(s, address, chunk), span, low, bytes, start, extent);
+    struct reach reach = {address, start, extent, span, low, bytes};
+    return range_is_outside(s, &reach, chunk_scalar(s, address, chunk));
 }
 
 /* The same of a chunk whose lanes are all on and have addresses in a few rows; NULL: another chunk. */
@@ -376,8 +420,8 @@ static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int c
             if (view.offset[i] < span.least) span.least = view.offset[i];
             if (view.offset[i] > span.most) span.most = view.offset[i];
         }
-        LLVMValueRef first = rows_lane(s, address, chunk, row);
-        LLVMValueRef one = range_is_outside(s, address, first, span, low, bytes, start, extent);
+        struct reach reach = {address, start, extent, span, low, bytes};
+        LLVMValueRef one = range_is_outside(s, &reach, rows_lane(s, address, chunk, row));
         any = any ? LLVMBuildOr(s->unit->builder, any, one, "") : one;
     }
     return any;
@@ -397,7 +441,8 @@ static bool compares_index(struct simd *s, LLVMValueRef call, struct place *plac
         return false;
     if (LLVMGetIntTypeWidth(LLVMTypeOf(place->index)) != 32 || place->scale <= 0) return false;
     int64_t offset = place->constant + (int64_t)constant_of(call, INSIDE_LOW);
-    if (place->scale & (place->scale - 1) || offset % place->scale) return false;
+    if (!is_power_of_two(place->scale) || place->scale >= 1 << EXTENT_SCALES || offset % place->scale)
+        return false;
     *added = offset / place->scale;
     bool wraps = place->extension == LLVMZExt && *added > 0;
     return !wraps && *added > -MOST_NARROW && *added < MOST_NARROW;
@@ -409,12 +454,9 @@ static LLVMValueRef index_is_outside(struct simd *s, LLVMValueRef call, int chun
     struct place place;
     int64_t added;
     if (!compares_index(s, call, &place, &added)) return NULL;
-    int log = log2_up(constant_of(call, INSIDE_BYTES));
     LLVMTypeRef type = type_i64(s->unit);
-    LLVMValueRef count = read_extent(s, LLVMGetOperand(call, INSIDE_EXTENT),
-                                     offsetof(struct buffer_extent, bound) + (size_t)log * sizeof(uint64_t));
-    count = LLVMBuildAdd(b, count, i64_constant(s, (uint64_t)place.scale - 1), "");
-    count = LLVMBuildLShr(b, count, i64_constant(s, (uint64_t)log2_up((uint64_t)place.scale)), "");
+    size_t field = bound_field(place.scale, constant_of(call, INSIDE_BYTES));
+    LLVMValueRef count = read_extent(s, LLVMGetOperand(call, INSIDE_EXTENT), field);
     LLVMValueRef operands[2] = {count, i64_constant(s, (uint64_t)MOST_NARROW)};
     count = simd_intrinsic(s, "llvm.umin", &type, 1, operands, 2);
     count = LLVMBuildTrunc(b, count, type_i32(s->unit), "");
@@ -513,9 +555,10 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
                  extent = LLVMGetOperand(call, LEAVES_EXTENT), outside[GANG_MAX_LANES];
     uint64_t low = constant_of(call, LEAVES_LOW), bytes = constant_of(call, LEAVES_BYTES);
     bool uniform = shape_of(s, start) == SHAPE_UNIFORM && shape_of(s, extent) == SHAPE_UNIFORM;
-    if (shape_of(s, address) >= 0 && uniform)
-        return range_is_outside(s, address, scalar_of(s, address), span_of(s, shape_of(s, address)), low,
-                                bytes, start, extent);
+    if (shape_of(s, address) >= 0 && uniform) {
+        struct reach reach = {address, start, extent, span_of(s, shape_of(s, address)), low, bytes};
+        return range_is_outside(s, &reach, NULL);
+    }
     if (is_piece(s, address, start, extent)) {
         LLVMValueRef any = NULL;
         for (int c = 0; c < s->chunk_count; c++) {

@@ -11,6 +11,8 @@
 #include "device/cpu_shape.h"
 #include "device/log.h"
 
+#include <stdlib.h>
+
 static smelt_status prepare(struct launch *launch, struct preparation *preparation) {
     struct launch_codes codes;
     struct launch joined;
@@ -64,7 +66,8 @@ static void set_extent(struct buffer_extent *extent, uint64_t address, uint64_t 
     for (int i = 0; i < EXTENT_COUNTS; i++) {
         uint64_t needed = UINT64_C(1) << i, count = bytes < needed ? 0 : bytes - needed + 1;
         extent->counts[i] = count;
-        extent->bound[i] = before ? 0 : count;
+        for (int j = 0; j < EXTENT_SCALES; j++)
+            extent->bound[j][i] = before || !count ? 0 : ((count - 1) >> j) + 1;
     }
 }
 
@@ -82,13 +85,34 @@ static void find_buffers_of(const struct cpu_launch *launch, const struct code *
     }
 }
 
-/* The two codes may use different buffers (launch_binding). */
-static void find_buffers(struct cpu_launch *launch, void **buffers, struct buffer_extent *extents) {
+static int buffer_count(const struct code *code) {
+    int count = 0;
+    for (int i = 0; code && i < code->head.image.binding_count; i++) {
+        const struct binding *binding = &code->head.image.bindings[i];
+        if (binding->kind == BINDING_BUFFER && binding->index >= count) count = binding->index + 1;
+    }
+    return count;
+}
+
+/* As many as Metal has. Extents of more are allocated. */
+#define FEW_BUFFERS 31
+
+/* The two codes may use different buffers (launch_binding). few: extents for FEW_BUFFERS of them. */
+static smelt_status find_buffers(struct cpu_launch *launch, void **buffers, struct buffer_extent *few) {
+    int full = buffer_count(launch->codes.full), edge = buffer_count(launch->codes.edge);
+    int count = full > edge ? full : edge;
+    struct buffer_extent *extents = few;
+    if (count > FEW_BUFFERS) {
+        extents = launch->more_extents = malloc((size_t)count * sizeof *extents);
+        if (!extents)
+            return fail(SMELT_ERROR_OUT_OF_MEMORY, "the extents of %d arguments could not be stored", count);
+    }
     find_buffers_of(launch, launch->codes.full, buffers, extents);
     if (launch->codes.edge != launch->codes.full)
         find_buffers_of(launch, launch->codes.edge, buffers, extents);
     launch->buffers = buffers;
     launch->extents = extents;
+    return SMELT_OK;
 }
 
 /* Whether a buffer that the code may write overlaps another one. */
@@ -140,13 +164,37 @@ static void measure_threadgroup_memory(struct cpu_launch *launch) {
     }
 }
 
+/* Codes, buffers and sizes are known. */
+static smelt_status run_prepared(struct cpu_launch *launch) {
+    const struct launch *request = launch->request;
+    const uint32_t *counts = request->groups;
+    uint64_t groups = (uint64_t)counts[0] * counts[1] * counts[2];
+    struct alarm *alarm = NULL;
+    sigset_t signals;
+    fault_install();
+    if (launch->interrupt) TRY(interruption_prepare());
+    TRY(checked_begin(launch));
+    smelt_status status = SMELT_OK;
+    if (request->timeout > 0) status = alarm_arm(request->timeout, expire, launch, &alarm);
+    if (status != SMELT_OK) return checked_end(launch, status);
+    launch_log_open(launch->log);
+    if (launch->interrupt) interruption_allow(&signals);
+    status = groups == 1 || launch->check ? run_groups(launch, 0, groups)
+                                          : pool_run(run_groups, launch, groups, launch->name);
+    status = checked_end(launch, status);
+    if (launch->interrupt) interruption_restore(&signals);
+    alarm_disarm(alarm);
+    launch_log_deliver(launch->log, launch->name, request->info);
+    return status;
+}
+
 static smelt_status run(const struct launch *request) {
     static _Atomic uint64_t launches;
     const char *name = request->executable->name;
     struct launch joined, overlapping;
     struct launch_log log;
     void *buffers[LAUNCH_MAX_BUFFERS]; /* not initialised: only those are read that the kernel has */
-    struct buffer_extent extents[LAUNCH_MAX_BUFFERS];
+    struct buffer_extent extents[FEW_BUFFERS];
     struct cpu_launch launch = {.name = name,
                                 .request = request,
                                 .interrupt = interrupt_of_call(),
@@ -155,29 +203,15 @@ static smelt_status run(const struct launch *request) {
                                 .log = &log};
     TRY(find_codes(&request, &joined, &overlapping, &launch.codes));
     launch.request = request;
-    const uint32_t *counts = request->groups;
-    find_buffers(&launch, buffers, extents);
+    TRY(find_buffers(&launch, buffers, extents));
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
     launch.scalar = launch.codes.full && cpu_code_serves_all(launch.codes.full);
     bool quick = launch.scalar && launch.codes.full->head.image.quick;
     if (quick) launch.is_improved = cpu_launch_improved;
     if (request->info) request->info->quick = quick;
-    uint64_t groups = (uint64_t)counts[0] * counts[1] * counts[2];
-    struct alarm *alarm = NULL;
-    sigset_t signals;
-    fault_install();
-    if (launch.interrupt) TRY(interruption_prepare());
-    if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
-    TRY(checked_begin(&launch));
-    launch_log_open(&log);
-    if (launch.interrupt) interruption_allow(&signals);
-    smelt_status status = groups == 1 || launch.check ? run_groups(&launch, 0, groups)
-                                                      : pool_run(run_groups, &launch, groups, name);
-    status = checked_end(&launch, status);
-    if (launch.interrupt) interruption_restore(&signals);
-    alarm_disarm(alarm);
-    launch_log_deliver(&log, name, request->info);
+    smelt_status status = run_prepared(&launch);
+    free(launch.more_extents);
     if (status != SMELT_OK) return status;
     return launch_end(name, request, __atomic_load_n(&launch.interrupted, __ATOMIC_RELAXED),
                       __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED));

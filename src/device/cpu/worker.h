@@ -27,6 +27,7 @@ struct cpu_launch {
     const struct launch *request;
     void *const *buffers;                /* addresses, by index */
     const struct buffer_extent *extents; /* likewise */
+    struct buffer_extent *more_extents;  /* … if there are many: allocated; else NULL */
     uint64_t static_bytes;               /* of threadgroup memory: the kernel's own variables */
     uint64_t threadgroup_bytes[CPU_MAX_THREADGROUP_SLOTS];
     uint64_t threadgroup_total; /* static and dynamic */
