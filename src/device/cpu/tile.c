@@ -10,9 +10,11 @@
 #define HELD_ROWS 256 /* whose sums lie in memory of the worker's own */
 #define LEFT_ROWS 128 /* that are packed at once */
 #define BLOCK_COLUMNS 256
-#define RIGHT_UNITS (256 * BLOCK_COLUMNS)
+#define COLUMN_STEP 128 /* a multiple of every engine's columns */
+#define RIGHT_UNITS (384 * BLOCK_COLUMNS)
 /* Lines of the left operand begin in different sets of the first-level cache. */
 #define LEFT_LINE (TILE_MOST_DEPTH + 16)
+#define CACHE_LINE 64 /* bytes */
 /* Lines that begin at multiples of it lie in few sets. */
 #define CACHE_PERIOD 1024
 /* Lines of a set, of 8 or more ways, that are left for what else is read. */
@@ -203,6 +205,15 @@ static void pack_left(const struct product *p, const struct part *part, struct s
     stretch->line_stride = LEFT_LINE, stretch->unit_stride = 1;
 }
 
+/* Begins to read the sums of the block below while this one is computed. Their rows lie in different pages
+ * where a result has long rows, and no hardware fetches them in advance. (The block may have a row less.) */
+static void prefetch_below(const struct tile_block *block) {
+    const char *below = (const char *)block->sums + block->rows * block->sums_row * 4;
+    for (int row = 0; row < block->rows; row++, below += block->sums_row * 4)
+        for (int column = 0; column < block->columns; column += CACHE_LINE / 4)
+            __builtin_prefetch(below + column * 4, 1);
+}
+
 /* Rows go to blocks of nearly equal height. */
 static void multiply_stretch(const struct product *p, const struct part *part,
                              const struct stretch *stretch) {
@@ -223,6 +234,7 @@ static void multiply_stretch(const struct product *p, const struct part *part,
                                                : (stretch->rows - row + blocks - i - 1) / (blocks - i);
             block.left = stretch->units + row * stretch->line_stride;
             block.sums = part->sums + ((stretch->row + row) * part->sums_row + column) * 4;
+            if (row + block.rows < stretch->rows) prefetch_below(&block);
             engine->multiply(&block);
         }
     }
@@ -294,7 +306,7 @@ bool tile_multiply(const uint64_t *words, void *opaque, const uint32_t *stop) {
     if (held) p.result = (char *)tile;
     if (held && p.adds) p.level->unfold(slots, down, across, tall, tile);
     if (p.engine->begin) p.engine->begin();
-    int block_columns = smaller(RIGHT_UNITS / p.engine->depth, BLOCK_COLUMNS);
+    int block_columns = smaller(RIGHT_UNITS / p.engine->depth / COLUMN_STEP * COLUMN_STEP, BLOCK_COLUMNS);
     int block_rows = p.in_place ? BLOCK_ROWS : HELD_ROWS;
     for (int64_t column = 0; column < p.columns && goes_on; column += block_columns)
         for (int64_t row = 0; row < p.rows && goes_on; row += block_rows) {

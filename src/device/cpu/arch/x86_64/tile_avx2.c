@@ -20,6 +20,7 @@ static void floats_to_halves(const float *in, int count, uint16_t *out) {
 #define LANES 8
 #define ROWS 6
 #define ROW_CASES ROW_CASES_6
+#define DEPTH 256
 #include "device/cpu/arch/x86_64/tile_level.h"
 
 INLINE VECTOR multiply_add(VECTOR a, VECTOR b, VECTOR sum) {

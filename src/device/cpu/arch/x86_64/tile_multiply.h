@@ -2,6 +2,7 @@
  *
  *   LANES                floats in a register
  *   ROWS, ROW_CASES      rows of the largest block; its columns are 2 * LANES
+ *   DEPTH                units of a panel: sums are loaded and stored once per so many
  *   multiply_add(a, b, sum)    a * b + sum, rounded once
  *   multiply_exact(a, b, sum)  the same of products that are exact
  *   multiply_pairs(a, b, sum)  of int16_t pairs: sum + a.low * b.low + a.high * b.high */
@@ -102,7 +103,7 @@ INLINE WHOLE spread_whole(const uint32_t *p) {
     {.terms = (terms_of_unit),                 \
      .rows = ROWS,                             \
      .columns = COLUMNS,                       \
-     .depth = 256,                             \
+     .depth = DEPTH,                           \
      .unit_step = 1,                           \
      .row_step = 1,                            \
      .multiply = function}

@@ -4,4 +4,5 @@
 #define LANES 16
 #define ROWS 12
 #define ROW_CASES ROW_CASES_12
+#define DEPTH 256
 #include "device/cpu/arch/x86_64/tile_multiply.h"
