@@ -48,6 +48,7 @@ def literal(text):
 
 TEXTS = {"metal": "smelt_prelude.h", "mlx": "smelt_prelude_mlx.h", "metal_tensors": "smelt_prelude_tensor.h",
          "mlx_tensors": "smelt_prelude_mlx_tensor.h"}
+IN_CPP23 = ("metal", "mlx")  # the same text in another standard
 
 
 def text(name, folders):
@@ -71,7 +72,8 @@ def main():
         out.write('#include "frontend/prelude.h"\n')
         for name, file in TEXTS.items():
             out.write(f"static const char {name}[] = {text(file, folders)};\n")
-        entries = ", ".join(f"[PRELUDE_{name.upper()}] = {name}" for name in TEXTS)
+        entries = ", ".join([*(f"[PRELUDE_{name.upper()}] = {name}" for name in TEXTS),
+                             *(f"[PRELUDE_{name.upper()}_OBJECTS] = {name}" for name in IN_CPP23)])
         out.write(f"const char *const prelude_texts[PRELUDE_COUNT] = {{{entries}}};\n")
         for name in HEADERS:
             out.write(f"static const char header_{name}[] = {header(name, folders)};\n")

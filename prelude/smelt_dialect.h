@@ -19,6 +19,7 @@ typedef _Float16 half;
 typedef __bf16 bfloat;
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef decltype(nullptr) nullptr_t;
 typedef char int8_t;
 typedef unsigned char uint8_t;
 typedef short int16_t;

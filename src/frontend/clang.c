@@ -322,12 +322,12 @@ static const char *const *math_flags(smelt_math_mode math) {
     return math == SMELT_MATH_FAST ? fast_flags : math == SMELT_MATH_RELAXED ? relaxed_flags : none;
 }
 
-static const char *standard_flag(bool tensors) {
-    return tensors ? "-std=c++23" : "-std=c++17";
+static const char *standard_flag(bool cpp23) {
+    return cpp23 ? "-std=c++23" : "-std=c++17";
 }
 
-void clang_add_flags(smelt_math_mode math, bool tensors, struct text *flags) {
-    text_addf(flags, "%s ", standard_flag(tensors));
+void clang_add_flags(smelt_math_mode math, bool cpp23, struct text *flags) {
+    text_addf(flags, "%s ", standard_flag(cpp23));
     for (const char *const *f = dialect_flags; *f; f++) text_addf(flags, "%s ", *f);
     for (const char *const *f = math_flags(math); *f; f++) text_addf(flags, "%s ", *f);
 }
@@ -340,7 +340,7 @@ void clang_list_arguments(const struct clang *clang, const struct clang_request 
     int count = 0;
     arguments[count++] = clang->path;
     arguments[count++] = "-cc1";
-    arguments[count++] = standard_flag(request->tensors);
+    arguments[count++] = standard_flag(request->cpp23);
     for (const char *const *f = dialect_flags; *f; f++)
         if (request->action != CLANG_WARN || strcmp(*f, "-w") != 0) arguments[count++] = *f;
     for (const char *const *f = warning_flags; request->action == CLANG_WARN && *f; f++)

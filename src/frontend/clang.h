@@ -45,7 +45,7 @@ struct clang_request {
     enum clang_action action;
     const char *name; /* of the kernel, for displays; may be NULL */
     smelt_math_mode math;
-    bool tensors;                     /* the prelude has them: a later C++ */
+    bool cpp23;                       /* the prelude is in this standard */
     const char *precompiled;          /* path of the prelude's image, or NULL */
     const char *const *include_paths; /* ended by NULL; may be NULL */
     const char *header_overlay;       /* a file system overlay in clang's form, or NULL, and … */
@@ -84,6 +84,6 @@ size_t clang_limit_bytes(void);
 bool clang_lacked_memory(const struct process_result *result);
 
 /* The arguments that determine the output, as one string for cache keys. */
-void clang_add_flags(smelt_math_mode math, bool tensors, struct text *flags);
+void clang_add_flags(smelt_math_mode math, bool cpp23, struct text *flags);
 
 #endif

@@ -65,7 +65,7 @@ static struct hash bitcode_key(const struct translation *translation, const stru
                                const struct clang *clang) {
     struct hasher *hasher = hasher_create();
     struct text flags = {0};
-    clang_add_flags(translation->math, prelude_has_tensors(translation->prelude), &flags);
+    clang_add_flags(translation->math, prelude_is_cpp23(translation->prelude), &flags);
     struct hash prelude = prelude_hash(translation->prelude);
     hasher_add_string(hasher, build_id);
     hasher_add(hasher, text->data, text->length);
@@ -109,7 +109,7 @@ static smelt_status run_clang_with(struct clang_job *job, const char *precompile
     struct clang_request request = {.action = job->warns ? CLANG_WARN : CLANG_COMPILE,
                                     .name = job->name,
                                     .math = translation->math,
-                                    .tensors = prelude_has_tensors(translation->prelude),
+                                    .cpp23 = prelude_is_cpp23(translation->prelude),
                                     .precompiled = *precompiled ? precompiled : NULL,
                                     .text = job->text->data,
                                     .length = job->text->length};

@@ -103,7 +103,7 @@ static bool is_good(const char *path, const struct wanted *wanted, bool *first) 
 static smelt_status precompile(const struct clang *clang, const struct wanted *wanted, struct text *image) {
     struct clang_request request = {.action = CLANG_PRECOMPILE,
                                     .math = wanted->math,
-                                    .tensors = prelude_has_tensors(wanted->prelude),
+                                    .cpp23 = prelude_is_cpp23(wanted->prelude),
                                     .text = prelude_texts[wanted->prelude],
                                     .length = strlen(prelude_texts[wanted->prelude])};
     struct text messages = {0};
@@ -130,7 +130,7 @@ static smelt_status write_image(const char *path, const struct wanted *wanted, c
 static struct hash key_of(enum prelude prelude, smelt_math_mode math, const struct clang *maker) {
     struct text flags = {0};
     struct hash text_hash = prelude_hash(prelude);
-    clang_add_flags(math, prelude_has_tensors(prelude), &flags);
+    clang_add_flags(math, prelude_is_cpp23(prelude), &flags);
     struct hasher *hasher = hasher_create();
     hasher_add(hasher, &text_hash, sizeof text_hash);
     if (maker) hasher_add(hasher, &maker->identity, sizeof maker->identity);

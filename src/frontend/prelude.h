@@ -5,16 +5,24 @@
 #include "frontend/clang.h"
 
 /* The text before a source: Metal's library alone for whole files, which may define helpers under MLX's
- * names; with MLX's helpers for kernel bodies; either with Metal 4's tensors, for sources that use them. */
-enum prelude { PRELUDE_METAL, PRELUDE_MLX, PRELUDE_METAL_TENSORS, PRELUDE_MLX_TENSORS };
-#define PRELUDE_COUNT 4
+ * names; with MLX's helpers for kernel bodies; either in C++23, for sources whose methods have their objects
+ * as parameters (source/overload.c); and in C++23 with Metal 4's tensors, for sources that use them. */
+enum prelude {
+    PRELUDE_METAL,
+    PRELUDE_MLX,
+    PRELUDE_METAL_OBJECTS,
+    PRELUDE_MLX_OBJECTS,
+    PRELUDE_METAL_TENSORS,
+    PRELUDE_MLX_TENSORS
+};
+#define PRELUDE_COUNT 6
 
-static inline bool prelude_has_tensors(enum prelude prelude) {
-    return prelude >= PRELUDE_METAL_TENSORS;
+static inline bool prelude_is_cpp23(enum prelude prelude) {
+    return prelude >= PRELUDE_METAL_OBJECTS;
 }
 
 static inline bool prelude_has_mlx(enum prelude prelude) {
-    return prelude == PRELUDE_MLX || prelude == PRELUDE_MLX_TENSORS;
+    return prelude == PRELUDE_MLX || prelude == PRELUDE_MLX_OBJECTS || prelude == PRELUDE_MLX_TENSORS;
 }
 
 /* All of prelude/ in one text each, includes resolved (generated at build time). */

@@ -297,8 +297,11 @@ smelt_status translation_create(const struct translation_request *given, struct 
     if (status == SMELT_OK)
         status = program_create(text_string(&out.source), out.source.length, &out.program);
     if (status == SMELT_OK) {
+        bool mlx = prelude_has_mlx(out.prelude);
         if (uses_tensors(&out.program.input))
-            out.prelude = prelude_has_mlx(out.prelude) ? PRELUDE_MLX_TENSORS : PRELUDE_METAL_TENSORS;
+            out.prelude = mlx ? PRELUDE_MLX_TENSORS : PRELUDE_METAL_TENSORS;
+        else if (out.program.objects)
+            out.prelude = mlx ? PRELUDE_MLX_OBJECTS : PRELUDE_METAL_OBJECTS;
         status = check_balance(&out);
         if (status != SMELT_OK) program_free(&out.program);
     }

@@ -6,13 +6,6 @@
 /* A method without a qualifier is for objects in thread memory. */
 #define THREAD_RANK " __smelt_rank __smelt_rank __smelt_rank __smelt_rank"
 
-/* The first token of the name of the function whose parameters open at `open`; `open` if there is none. */
-static uint32_t function_name_start(const struct rewriter *r, uint32_t open) {
-    for (uint32_t i = open; i-- > 0 && open - i <= 4;)
-        if (token_is(r->tokens, i, "operator")) return i;
-    return open && token_is_identifier(r->tokens, open - 1) ? open - 1 : open;
-}
-
 static bool same_tokens(const struct rewriter *r, uint32_t a, uint32_t b, uint32_t count) {
     const struct token *items = r->tokens->items;
     for (uint32_t k = 0; k < count; k++)
@@ -35,7 +28,7 @@ static bool initialises_member(const struct rewriter *r, uint32_t name) {
  * `close`, would be the same function or lose against it: `S() {…} S() threadgroup {…}`. It gets the rank of
  * `thread`. */
 static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
-    uint32_t open = partner(r, close), name = function_name_start(r, open), length = open - name;
+    uint32_t open = partner(r, close), name = tokens_function_name(r->tokens, open), length = open - name;
     if (length == 0) return;
     uint32_t first = name;
     /* The class's opening brace: skips blocks and parentheses that end before. */
@@ -79,6 +72,7 @@ bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
                 token_is(r->tokens, after, ":") || defaulted || token_pair(r->tokens, after, '-', '>');
     /* In a function body `) device …` can only be a cast or an if. */
     if (!ends || in_function(r, i)) return false;
+    if (!defaulted && rewrite_overload(r, partner(r, before - 1), i)) return true;
     const char *rank = "";
     for (size_t w = 0; w < sizeof ranks / sizeof *ranks; w++)
         if (token_is(r->tokens, i, ranks[w][0])) rank = ranks[w][1];

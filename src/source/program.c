@@ -352,7 +352,8 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
         p.tensors = token_is(&p.input, i, "tensor");
     if (status == SMELT_OK) p.air_functions = has_air_labels(&p.input);
     if (status == SMELT_OK) p.refusal = refusal_find(&p.input, &structure, &p.arena);
-    if (status == SMELT_OK) status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions);
+    if (status == SMELT_OK)
+        status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions, &p.objects);
     if (status == SMELT_OK) status = find_entries(&p, &structure);
     if (status == SMELT_OK) status = find_bodies(&p, &structure);
     if (status == SMELT_OK) status = find_others(&p, &structure);

@@ -72,6 +72,7 @@ struct program {
     int other_count;
     struct refusal refusal; /* the reason why no entry can be compiled */
     bool tensors;           /* its text has the word */
+    bool objects;           /* its methods have their objects as parameters, as in C++23 */
     bool air_functions;     /* it declares functions by labels "air.…" (prelude: smelt_air.h) */
 };
 

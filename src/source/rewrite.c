@@ -3,7 +3,7 @@
  *
  *   device, constant, threadgroup, thread    → __smelt_device, …; variables inside functions become static
  *   AS T name[N] as a parameter              → AS T (*name): the address space belongs to what is pointed to
- *   trailing `const device` of methods       → an enable_if ranking
+ *   trailing `const device` of methods       → an enable_if ranking, or the object as a parameter
  *   [[…]]                                    → removed, or read by the entry finder
  *   kernel, explicit instantiations          → removed; one entry point is appended for the entry asked for
  *   return in a kernel                       → marks the thread as gone, for barriers
@@ -492,7 +492,7 @@ static void write_text(const struct rewriter *r, struct text *out, uint32_t *pos
 }
 
 smelt_status rewrite(const struct tokens *tokens, const struct structure *structure, struct arena *arena,
-                     struct text *out, uint32_t *positions) {
+                     struct text *out, uint32_t *positions, bool *objects) {
     struct rewriter r = {.tokens = tokens, .structure = structure, .arena = arena};
     r.changes = (struct changes){.tokens = tokens, .arena = arena};
     r.changes.items = arena_alloc(arena, (tokens->count + 1) * sizeof *r.changes.items);
@@ -503,6 +503,7 @@ smelt_status rewrite(const struct tokens *tokens, const struct structure *struct
     rewrite_globals(tokens, structure, &r.changes);
     rewrite_kernels(&r);
     write_text(&r, out, positions);
+    *objects = r.objects;
     if (arena->failed || out->failed)
         return fail(SMELT_ERROR_OUT_OF_MEMORY, "the rewritten source does not fit in memory");
     return SMELT_OK;

@@ -14,6 +14,9 @@ struct rewriter {
     struct changes changes;
     uint32_t *pragmas; /* those about contraction so far */
     int pragma_count;
+    bool objects;         /* a method has its object as a parameter: C++23 */
+    uint32_t asked_class; /* overload.c: the brace of the class it looked at last, and what it found */
+    bool class_has_objects;
     uint32_t last_constant; /* 1 + the start of the last statement with function constants */
 };
 
@@ -39,6 +42,9 @@ static inline void put_after(struct rewriter *r, uint32_t i, const char *text) {
 
 /* method.c — `) const device {` at token i: true if it was a method's address space. */
 bool rewrite_method_qualifier(struct rewriter *r, uint32_t i);
+/* overload.c — the method whose parameters open there, with an address space at token `space`: true if its
+ * object became a parameter, as methods of the name differ by the address space. */
+bool rewrite_overload(struct rewriter *r, uint32_t open, uint32_t space);
 /* directive.c — a pragma or an include. */
 void rewrite_directive(struct rewriter *r, uint32_t i);
 

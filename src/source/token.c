@@ -286,3 +286,9 @@ bool tokens_contain(const struct tokens *tokens, const char *word) {
     }
     return false;
 }
+
+uint32_t tokens_function_name(const struct tokens *tokens, uint32_t open) {
+    for (uint32_t i = open; i-- > 0 && open - i <= 4;)
+        if (token_is(tokens, i, "operator")) return i;
+    return open && token_is_identifier(tokens, open - 1) ? open - 1 : open;
+}

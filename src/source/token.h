@@ -61,6 +61,10 @@ bool token_is_identifier(const struct tokens *tokens, uint32_t index);
  * 0 where there is none, as for a comparison. */
 uint32_t tokens_angle_end(const struct tokens *tokens, uint32_t open, uint32_t end);
 
+/* The first token of the name of the function whose parameters open at `open`, such as the `operator` of
+ * operator[]; `open` if there is none. */
+uint32_t tokens_function_name(const struct tokens *tokens, uint32_t open);
+
 /* Whether `word` occurs as an identifier: a token, or in a directive. */
 bool tokens_contain(const struct tokens *tokens, const char *word);
 

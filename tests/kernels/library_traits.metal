@@ -23,7 +23,7 @@ static_assert(is_signed_v<char2> && is_unsigned<uint3>::value && is_unsigned_v<u
 static_assert(is_scalar<half>::value && is_scalar_v<const int> && !is_scalar_v<float4> && is_vector<packed_char3>::value && is_vector_v<const bool2>, "");
 static_assert(is_enum<Small>::value && is_enum_v<Plain> && !is_enum_v<int> && is_class<Base>::value && is_class_v<Empty> && !is_class_v<Both>, "");
 static_assert(is_same<int8_t, char>::value && is_same_v<vec<int8_t, 3>, char3> && is_same_v<int16_t, short> && is_same_v<uint64_t, ulong> && is_same_v<size_t, ulong>, "");
-static_assert(is_same_v<ptrdiff_t, long> && is_same_v<uint8_t, uchar> && is_same_v<int32_t, int> && is_same_v<uint16_t, ushort> && is_same_v<int64_t, long> && is_same_v<uint32_t, uint>, "");
+static_assert(is_same_v<metal::nullptr_t, decltype(nullptr)> && is_same_v<ptrdiff_t, long> && is_same_v<uint8_t, uchar> && is_same_v<int32_t, int> && is_same_v<uint16_t, ushort> && is_same_v<int64_t, long> && is_same_v<uint32_t, uint>, "");
 static_assert(is_convertible<int, float>::value && is_convertible_v<half, float> && !is_convertible_v<int4, float4> && !is_convertible_v<float4, float3>, "");
 static_assert(is_const<const int>::value && is_const_v<const float4> && is_pointer_v<device float *> && is_reference_v<thread int &> && is_array_v<int[3]>, "");
 static_assert(is_void_v<void> && is_base_of_v<Base, Derived> && is_trivial_v<Base> && is_standard_layout_v<Base>, "");
