@@ -44,6 +44,12 @@ void program_collect(const struct program_sink *sink);
 /* Whether the calling thread's programs go to a sink: work must then stay on it. */
 bool program_is_collecting(void);
 
+/* Runs the function, which writes `results` and nothing else. While the calling thread's programs go to a
+ * sink, on a CPU, it does not run: only the kernel is wanted, and a large model's products take minutes. The
+ * results are zeros then, which whatever reads them can use. */
+smelt_status program_run(smelt_function *function, const smelt_dispatch_desc *dispatch,
+                         smelt_array *const *results, int count);
+
 /* Gives the table the function from a package (smelt_library_build), unless it has one for the key. */
 smelt_status program_put(const struct program_key *key, const char *name, const void *package, size_t bytes);
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -46,6 +47,27 @@ except smelt.NoCompilerError:
     environment = dict(os.environ, SMELT_CLANG="/nonexistent", SMELT_CACHE_DIR=str(tmp_path / "cache"))
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout == "no compiler\n", done.stderr
+
+
+def test_saving_does_not_compute_products(tmp_path):
+    """Only their machine code is wanted, and a large model's products and attention take minutes."""
+    def function(x, w):
+        y = (x @ w).reshape(1, 2, 40, 32)
+        return smelt.exp(kernel_graph(smelt.scaled_dot_product_attention(y, y, y, scale=0.2).reshape(-1)[:8])[0])
+
+    numbers = np.random.default_rng(6)
+    arrays = [numbers.standard_normal(shape).astype("f") for shape in ((80, 24), (24, 32))]
+    model = InferenceSession().load(Graph.of(function, *map(TensorType.of, arrays)))
+    smelt.metal.start_capture(tmp_path / "trace.json")
+    try:
+        model.save(tmp_path / "model.graph")
+    finally:
+        smelt.metal.stop_capture()
+    launches = {event["name"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+                if event.get("cat") == "launch"}
+    assert launches and not [name for name in launches if re.search("matmul|attention|shifted", name)], launches
+    np.testing.assert_array_equal(executed_fresh(tmp_path, tmp_path / "model.graph", arrays)[0],
+                                  model.execute(*arrays)[0].to_numpy())
 
 
 def test_streams_are_saved(tmp_path):
