@@ -109,15 +109,15 @@ static bool cupy_stream(void **native) {
     return found;
 }
 
-/* Memory of torch's allocator, which belongs to the graph while a stream is captured. */
+/* Memory of torch's allocator, which belongs to the graph while a stream is captured. context: the GPU's
+ * ordinal, which need not be torch's current one. */
 static void *take_of_torch(void *context, void *native, size_t bytes) {
     void *address = NULL;
-    (void)context;
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *function = function_in("torch.cuda", "caching_allocator_alloc");
-    PyObject *made =
-        function ? PyObject_CallFunction(function, "nOn", (Py_ssize_t)bytes, Py_None, (Py_ssize_t)native)
-                 : NULL;
+    PyObject *made = function ? PyObject_CallFunction(function, "nin", (Py_ssize_t)bytes,
+                                                      (int)(intptr_t)context, (Py_ssize_t)native)
+                              : NULL;
     if (made && PyLong_Check(made)) address = PyLong_AsVoidPtr(made);
     Py_XDECREF(made);
     Py_XDECREF(function);
@@ -140,8 +140,8 @@ static void give_to_torch(void *context, void *address) {
     PyGILState_Release(state);
 }
 
-static bool lend_memory(smelt_stream *stream) {
-    static const smelt_stream_memory memory = {take_of_torch, give_to_torch, NULL};
+static bool lend_memory(smelt_stream *stream, int ordinal) {
+    const smelt_stream_memory memory = {take_of_torch, give_to_torch, (void *)(intptr_t)ordinal};
     smelt_status status = smelt_stream_set_memory(stream, &memory);
     if (status != SMELT_OK) raise_status(status);
     return status == SMELT_OK;
@@ -153,6 +153,7 @@ bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **str
     if (strncmp(device, "cuda", 4) != 0) return true;
     int ordinal = device[4] == ':' ? atoi(device + 5) : 0;
     if (kind == KIND_TORCH ? torch_stream(ordinal, &native) : kind == KIND_CUPY && cupy_stream(&native))
-        return stream_of_native(device, native, stream) && (kind != KIND_TORCH || lend_memory(*stream));
+        return stream_of_native(device, native, stream) &&
+               (kind != KIND_TORCH || lend_memory(*stream, ordinal));
     return true;
 }

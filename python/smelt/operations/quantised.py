@@ -13,13 +13,14 @@ from smelt.operations.types import Array, Stream
 __all__ = ["dequantize", "quantize", "quantized_matmul"]
 
 _NAME = "quantized_matmul"
-_MOST_ROWS = 32  # of the kernel, which reads w again for each 4 of them
+MOST_ROWS = 32  # of the kernel, which reads w again for each 4 of them
 _FLOATS = (float32, float16, bfloat16)
 _KERNEL_BITS = (2, 4, 8)  # of the kernel for few rows
 # Of each mode: its group sizes and bits, the default first.
-_MODES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+_ALLOWED: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "affine": ((64, 32, 128), (4, 2, 3, 5, 6, 8)), "mxfp4": ((32,), (4,)), "mxfp8": ((32,), (8,)),
 }
+MODES = {mode: number for number, mode in enumerate(_ALLOWED)}  # smelt_quantized_mode
 
 
 def quantize(w: Array, /, group_size: int | None = None, bits: int | None = None, mode: str = "affine", *,
@@ -35,7 +36,7 @@ def quantize(w: Array, /, group_size: int | None = None, bits: int | None = None
     if not w.ndim or w.shape[-1] % group_size:
         raise ValueError(f"quantize: w has shape {w.shape}; expected a last dimension that is a multiple of the group size, "
                          f"{group_size}")
-    settings = (bits, group_size, list(_MODES).index(mode))
+    settings = (bits, group_size, MODES[mode])
     scales = apply("quantize_scales", (w,), starts=settings)
     planes = (scales[0], scales[1]) if mode == "affine" else (scales,)
     return (apply("quantize", (w, *planes), starts=settings), *planes)
@@ -53,7 +54,7 @@ def dequantize(w: Array, /, scales: Array, biases: Array | None = None, group_si
     planes: tuple[Any, ...] = (scales,) if biases is None else (scales, biases)
     if dtype is None and mode != "affine":
         dtype = bfloat16
-    return apply("dequantize", (w, *planes), starts=(bits, group_size, list(_MODES).index(mode)), dtype=dtype)
+    return apply("dequantize", (w, *planes), starts=(bits, group_size, MODES[mode]), dtype=dtype)
 
 
 def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None = None, transpose: bool = True,
@@ -80,28 +81,28 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
         raise ValueError(f"{_NAME}: x has {x.shape[-1]} columns; expected {columns if transpose else rows}, as w has shape "
                          f"{w.shape} with {bits} bits per element and transpose is {bool(transpose)}")
     dtypes = {x.dtype, scales.dtype, biases.dtype} if affine and biases is not None else {x.dtype}
-    few = x.size <= _MOST_ROWS * x.shape[-1] and scales.dtype == (scales if biases is None else biases).dtype
+    few = x.size <= MOST_ROWS * x.shape[-1] and scales.dtype == (scales if biases is None else biases).dtype
     planes = (scales,) if biases is None else (scales, biases)
     kernel = transpose and w.ndim == 2 and few and columns and bits in _KERNEL_BITS
     if kernel and any(a.device == "graph" for a in (x, w, *planes)):
         x = x if len(dtypes) == 1 else x.astype(float32)
-        return apply(_NAME, (x, w, *planes), starts=(bits, group_size, list(_MODES).index(mode)))
+        return apply(_NAME, (x, w, *planes), starts=(bits, group_size, MODES[mode]))
     tracked = any(tape_tracks(a) for a in (x, *planes))
     if kernel and not tracked:
         x = x if len(dtypes) == 1 else x.astype(float32)
-        return _quantized_matmul(x, w, scales, biases, bits, group_size, list(_MODES).index(mode))
+        return _quantized_matmul(x, w, scales, biases, bits, group_size, MODES[mode])
     wide = tracked or len(dtypes) > 1 or (not affine and x.dtype == float16)  # powers of two of MX exceed float16
     unpacked = float32 if wide else x.dtype
-    weights = apply("dequantize", (w, *planes), starts=(bits, group_size, list(_MODES).index(mode)), dtype=unpacked)
+    weights = apply("dequantize", (w, *planes), starts=(bits, group_size, MODES[mode]), dtype=unpacked)
     product = matmul(x.astype(unpacked), swapaxes(weights, -1, -2) if transpose else weights)
     return product.astype(x.dtype if len(dtypes) == 1 else float32)
 
 
 def _read_mode(function: str, mode: str, group_size: int | None, bits: int | None) -> tuple[int, int]:
-    if mode not in _MODES:
+    if mode not in _ALLOWED:
         raise ValueError(f"{function}: mode is {mode!r}; expected 'affine', 'mxfp4' or 'mxfp8'")
     found = []
-    for name, value, allowed in (("group_size", group_size, _MODES[mode][0]), ("bits", bits, _MODES[mode][1])):
+    for name, value, allowed in (("group_size", group_size, _ALLOWED[mode][0]), ("bits", bits, _ALLOWED[mode][1])):
         if value is not None and value not in allowed:
             raise ValueError(f"{function}: {name} is {value!r}; mode '{mode}' has {', '.join(map(str, sorted(allowed)))}")
         found.append(allowed[0] if value is None else int(value))

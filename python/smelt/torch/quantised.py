@@ -9,6 +9,7 @@ from torch import nn
 
 import smelt
 from smelt._smelt import quantized_matmul_of as _quantized_matmul_of
+from smelt.operations.quantised import MODES, MOST_ROWS
 from smelt.torch.operation import op
 
 __all__ = ["FORMATS", "Format", "QuantizedLinear"]
@@ -22,18 +23,15 @@ class Format(NamedTuple):
     group_size: int
 
 
-_MOST_ROWS = 32  # of the kernel that reads packed weights
-_MODES = {"affine": 0, "mxfp8": 2}  # smelt_quantized_mode
-
 FORMATS = {"int4": Format("affine", 4, 64), "int8": Format("affine", 8, 64), "fp8": Format("mxfp8", 8, 32)}
 
 
 @op("smelt::quantized_linear")
 def _product(x: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor, biases: torch.Tensor | None, transpose: bool, mode: str,
              bits: int, group_size: int) -> torch.Tensor:
-    few = 0 < x.numel() <= _MOST_ROWS * x.shape[-1]
+    few = 0 < x.numel() <= MOST_ROWS * x.shape[-1]
     if transpose and few and codes.is_contiguous() and (biases is None or scales.dtype == x.dtype == biases.dtype):
-        return _quantized_matmul_of(x, codes, scales, biases, bits, group_size, _MODES[mode])
+        return _quantized_matmul_of(x, codes, scales, biases, bits, group_size, MODES[mode])
     found = smelt.quantized_matmul(
         smelt.asarray(x), smelt.asarray(codes.view(torch.uint32)), smelt.asarray(scales),
         None if biases is None else smelt.asarray(biases), transpose, group_size, bits, mode)
