@@ -269,8 +269,27 @@ static smelt_status run_fused(struct execution *x, const struct step *step) {
     return SMELT_OK;
 }
 
+/* Launches that are only collected leave anything in memory, also indexes out of range: zeros for what is
+ * computed in any case. Constants and the caller's inputs are whole. */
+static smelt_status clear_inputs(const struct execution *x, const struct graph_node *node) {
+    for (int i = 0; i < node->input_count; i++) {
+        const struct place *place = &x->compiled->places[node->inputs[i]];
+        if (place->kind == PLACE_VIEW) place = &x->compiled->places[place->root];
+        if (place->kind != PLACE_CONSTANT && place->kind != PLACE_INPUT)
+            TRY(array_fill_on(x->arrays[node->inputs[i]], x->stream, 0));
+    }
+    return SMELT_OK;
+}
+
+static bool has_float64(const struct execution *x, const struct graph_node *node) {
+    bool found = false;
+    for (int i = 0; i < node->input_count; i++) found |= x->arrays[node->inputs[i]]->dtype == SMELT_FLOAT64;
+    return found;
+}
+
 static smelt_status run_operation(struct execution *x, const struct step *step) {
     const struct graph_node *node = &x->compiled->graph->nodes[step->node];
+    if (program_is_only_collected(x->compiled->device) && has_float64(x, node)) TRY(clear_inputs(x, node));
     smelt_apply_desc desc = node->desc;
     for (int i = 0; i < node->input_count; i++) desc.inputs[i] = x->arrays[node->inputs[i]];
     desc.device = x->compiled->device;
@@ -281,12 +300,7 @@ static smelt_status run_operation(struct execution *x, const struct step *step) 
 static smelt_status run_kernel(struct execution *x, const struct step *step) {
     const struct graph_node *node = &x->compiled->graph->nodes[step->node];
     smelt_array *inputs[SMELT_MAX_ARGUMENTS];
-    /* Nothing of it is collected: it is stored as text. */
-    if (program_is_collecting() && program_is_host(x->compiled->device)) {
-        for (int i = 0; i < node->output_count; i++)
-            TRY(array_fill_on(x->arrays[node->first + i], x->stream, 0));
-        return SMELT_OK;
-    }
+    if (program_is_only_collected(x->compiled->device)) return SMELT_OK; /* it is stored as text */
     for (int i = 0; i < node->input_count; i++) inputs[i] = x->arrays[node->inputs[i]];
     return graph_launch_run(node->launch, inputs, x->arrays + node->first, x->compiled->device, x->stream);
 }

@@ -414,9 +414,7 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *co
         dispatch.buffers[10].array = &mask;
     }
     if (is_forward(kernel) && a->arrays[SINKS]) dispatch.buffers[11].array = a->arrays[SINKS];
-    if (is_forward(kernel) || kernel == JOIN)
-        return program_run(function, &dispatch, (smelt_array *[]){arrays[3], arrays[5]}, 2);
-    return smelt_function_run(function, &dispatch);
+    return program_run(function, &dispatch);
 }
 
 /* ---- The operations. */

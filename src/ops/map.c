@@ -230,7 +230,7 @@ static smelt_status run_rows(const struct map *map, struct launch_plan *plan) {
         int64_t most = host ? CPU_GROUP : GPU_GROUP;
         plan->dispatch.grid[0] = count;
         plan->dispatch.threadgroup[0] = count < most ? count : most;
-        TRY(smelt_function_run(plan->function, &plan->dispatch));
+        TRY(program_run(plan->function, &plan->dispatch));
     }
     return SMELT_OK;
 }
@@ -265,7 +265,7 @@ static smelt_status launch(struct map *map, bool row) {
     if (row) return run_rows(map, &plan);
     TRY(grid_of(map, plan.dispatch.grid));
     map_group(plan.dispatch.grid, GPU_GROUP, plan.dispatch.threadgroup);
-    return smelt_function_run(plan.function, &plan.dispatch);
+    return program_run(plan.function, &plan.dispatch);
 }
 
 /* Completes the key. Returns whether the space is a row. */

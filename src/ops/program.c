@@ -133,11 +133,12 @@ smelt_status program_get(const struct program_key *key, const char *name,
     return status;
 }
 
-smelt_status program_run(smelt_function *function, const smelt_dispatch_desc *dispatch,
-                         smelt_array *const *results, int count) {
-    if (!collected || !program_is_host(dispatch->device)) return smelt_function_run(function, dispatch);
-    for (int i = 0; i < count; i++) TRY(array_fill_on(results[i], dispatch->stream, 0));
-    return SMELT_OK;
+bool program_is_only_collected(const char *device) {
+    return collected && program_is_host(device);
+}
+
+smelt_status program_run(smelt_function *function, const smelt_dispatch_desc *dispatch) {
+    return program_is_only_collected(dispatch->device) ? SMELT_OK : smelt_function_run(function, dispatch);
 }
 
 /* ---- Types. */

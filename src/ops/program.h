@@ -44,11 +44,12 @@ void program_collect(const struct program_sink *sink);
 /* Whether the calling thread's programs go to a sink: work must then stay on it. */
 bool program_is_collecting(void);
 
-/* Runs the function, which writes `results` and nothing else. While the calling thread's programs go to a
- * sink, on a CPU, it does not run: only the kernel is wanted, and a large model's products take minutes. The
- * results are zeros then, which whatever reads them can use. */
-smelt_status program_run(smelt_function *function, const smelt_dispatch_desc *dispatch,
-                         smelt_array *const *results, int count);
+/* Whether launches on `device` are only collected, as the calling thread's programs go to a sink: on CPUs,
+ * where a large model takes minutes. Results are then what was in their memory. */
+bool program_is_only_collected(const char *device);
+
+/* Runs the function, unless it is only collected. */
+smelt_status program_run(smelt_function *function, const smelt_dispatch_desc *dispatch);
 
 /* Gives the table the function from a package (smelt_library_build), unless it has one for the key. */
 smelt_status program_put(const struct program_key *key, const char *name, const void *package, size_t bytes);

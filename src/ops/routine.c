@@ -42,7 +42,7 @@ smelt_status routine_run(const struct call *call, const struct routine *routine,
     TRY(program_get(&key, routine->entry, write_text, routine, &function));
     dispatch->device = call->device;
     dispatch->stream = call->desc->stream;
-    return smelt_function_run(function, dispatch);
+    return program_run(function, dispatch);
 }
 
 /* ---- Dtypes and threads. */

@@ -87,7 +87,7 @@ static smelt_status scan_run(const struct call *call, smelt_function *function,
                              smelt_dispatch_desc *dispatch) {
     dispatch->device = call->device;
     dispatch->stream = call->desc->stream;
-    return smelt_function_run(function, dispatch);
+    return program_run(function, dispatch);
 }
 
 /* Two stages: the total of each chunk, then the chunks, each continued from the totals before it. */

@@ -150,7 +150,7 @@ static smelt_status run(const struct product *p, struct matrices *m, smelt_array
         .device = p->call->device,
         .stream = p->call->desc->stream};
     for (uint32_t d = 0; d < m->batch_rank; d++) dispatch.groups[2] *= m->batch_size[d];
-    return program_run(function, &dispatch, &p->result, 1);
+    return program_run(function, &dispatch);
 }
 
 smelt_status product_by_tiles(const struct product *p, bool *done) {
