@@ -193,6 +193,16 @@ smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *a
     return SMELT_OK;
 }
 
+smelt_status flow_make_reducible(struct unit *unit) {
+    struct arena arena = {0};
+    struct flow flow;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    arena_free(&arena);
+    TRY(status);
+    /* LLVM's pass redirects branches only: it crashes on a switch into such a loop. */
+    return flow.irreducible ? run_passes(unit, "function(lower-switch,fix-irreducible)") : SMELT_OK;
+}
+
 smelt_status flow_count_loops(struct unit *unit, int *loops) {
     struct arena arena = {0};
     struct flow flow;

@@ -41,6 +41,9 @@ struct flow {
 /* Unreachable blocks are left out. Everything lives in `arena`. */
 smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *arena, struct flow *flow);
 
+/* Every loop of the entry gets one header, which all ways into it pass. */
+smelt_status flow_make_reducible(struct unit *unit);
+
 /* The loops of the entry; irreducible ones count as one. */
 smelt_status flow_count_loops(struct unit *unit, int *loops);
 

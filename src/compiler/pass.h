@@ -27,6 +27,7 @@ struct unit {
     bool refused;                       /* by the SIMD engine: the scalar engine will do it */
     bool smaller;                       /* a budget is exceeded: it must be compiled in the next form */
     bool unrolls;                       /* the source asks for loops to be unrolled (rolled.c) */
+    uint64_t refused_unrolling;         /* instructions of a loop that is not, if not 0 (unrolled.c) */
     bool simplified;                    /* most of its code was optimised before it was inlined */
     bool long_thread;                   /* fewer passes optimise it (budget_find_long) */
     enum code_form form;
@@ -118,6 +119,9 @@ smelt_status unit_verify(struct unit *unit);
  * nothing of them is left. */
 smelt_status pass_assertions(struct unit *unit);
 
+/* hints.c — prefetches, annotations and expectations, which only advise, go. */
+smelt_status pass_hints(struct unit *unit);
+
 /* declare.c — gives intrinsics their attributes, makes all functions except the entry internal and inlined.
  */
 smelt_status pass_declare(struct unit *unit);
@@ -138,6 +142,8 @@ smelt_status pass_simplified(struct unit *unit);
 /* alignment.c — claimed alignments become the true ones of vectors, which may be at any multiple of their
  * elements' size; does nothing for PTX. Requires: memory calls as clang wrote them. */
 smelt_status pass_alignment(struct unit *unit);
+/* … accesses through a null pointer, for which LLVM infers 2^32 bytes, are aligned to their elements. */
+smelt_status pass_null_alignment(struct unit *unit);
 /* … the alignment that every object of a type has, however a kernel came to its address. */
 unsigned alignment_of_element(struct unit *unit, LLVMTypeRef type);
 /* … the same of the objects that a copy moves or a fill writes. */
@@ -245,6 +251,8 @@ smelt_status pass_simd_merged(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
+/* … requests that would be met whatever the size are dropped where that is far too much. */
+smelt_status pass_requests(struct unit *unit);
 /* … whether each of a function's loops certainly ends within some 30,000 rounds, counted over all rounds of
  * the loops around it. */
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);

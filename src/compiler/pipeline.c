@@ -69,6 +69,7 @@ static smelt_status optimise_thread(struct unit *unit) {
 static const struct pass of_bitcode[] = {PASS("specialise", pass_specialise),
                                          PASS("declare", pass_declare),
                                          PASS("assertions", pass_assertions),
+                                         PASS("hints", pass_hints),
                                          LLVM_PASSES("globaldce"), /* other functions of the file */
                                          PASS("rolled", pass_rolled),
                                          PASS("outlined", pass_outlined),
@@ -87,6 +88,7 @@ static const struct pass of_thread[] = {
      * attention kernel). */
     LLVM_PASSES("function(sroa<modify-cfg>,early-cse)"),
     PASS("leave", pass_leave),
+    PASS("requests", pass_requests),
     PASS("simplified", pass_simplified),
     LLVM_PASSES("function(simplifycfg),always-inline,globaldce"),
     PASS("initialisers-evaluated", pass_initialisers_evaluated),
@@ -107,6 +109,7 @@ static const struct pass of_thread[] = {
     PASS("landmarks-removed", pass_landmarks_removed),
     PASS("sink-optimised", pass_sink),
     PASS("join", pass_join),
+    PASS("null-alignment", pass_null_alignment),
     PASS("constants-used", pass_constants_used),
     PASS("used-bindings", pass_used_bindings),
     PASS("lines", pass_lines),

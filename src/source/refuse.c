@@ -16,6 +16,7 @@ static const struct word {
     {"thread_local", "'thread_local' is not supported in Metal"},
     {"dynamic_cast", "'dynamic_cast' is not supported in Metal"},
     {"typeid", "'typeid' is not supported in Metal"},
+    {"__builtin_va_start", "functions with a variable number of arguments are not supported in Metal"},
 };
 
 /* After . -> or :: a word is the user's name. */
@@ -60,6 +61,11 @@ static bool is_assembly(const struct tokens *t, uint32_t i, bool in_function) {
     return word && begins_here && token_is_one_of(t, i + 1, following);
 }
 
+/* `goto *place`: only the run can tell where it leads. */
+static bool is_computed_jump(const struct tokens *t, uint32_t i) {
+    return token_is(t, i, "goto") && token_is(t, i + 1, "*");
+}
+
 /* The number of #line or of a line marker must be within clang's range. */
 static bool is_beyond_lines(const struct tokens *t, uint32_t i) {
     const struct token *token = &t->items[i];
@@ -93,6 +99,7 @@ struct refusal refusal_find(const struct tokens *tokens, const struct structure 
             message = "a 'static' variable in a function must be constant: threads would share it";
         if (is_assembly(tokens, i, in_function))
             message = in_function ? "inline assembly is not supported" : "assembly is not supported";
+        if (is_computed_jump(tokens, i)) message = "a jump to a computed label is not supported";
         if (message) return (struct refusal){i, message};
     }
     uint32_t variable = structure->loose_variable;

@@ -410,7 +410,8 @@ static smelt_status lower(struct lowering *l) {
 
 smelt_status pass_lower_scalar(struct unit *unit) {
     /* Sites are ordered by loops, so every loop needs one header that dominates it. */
-    TRY(run_passes(unit, "function(fix-irreducible,loop-simplify)"));
+    TRY(flow_make_reducible(unit));
+    TRY(run_passes(unit, "function(loop-simplify)"));
     hold_release(unit, unit->entry);
     struct lowering l = {.unit = unit};
     smelt_status status = lower(&l);

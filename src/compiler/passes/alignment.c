@@ -155,3 +155,17 @@ smelt_status pass_alignment(struct unit *unit) {
     }
     return SMELT_OK;
 }
+
+/* ---- Null. */
+
+/* LLVM-C returns the alignment as 32 bits, of which 2^32 leaves none: passes divide by it. */
+smelt_status pass_null_alignment(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        LLVMTypeRef type = LLVMIsALoadInst(i)    ? LLVMTypeOf(i)
+                           : LLVMIsAStoreInst(i) ? LLVMTypeOf(LLVMGetOperand(i, 0))
+                                                 : NULL;
+        if (type && !LLVMGetAlignment(i)) LLVMSetAlignment(i, alignment_of_element(unit, type));
+    }
+    return SMELT_OK;
+}

@@ -340,9 +340,9 @@ static smelt_status prepare(struct simd *s) {
     TRY(remove_vectors(s));
     if (s->refused) return SMELT_OK;
     join_element_addresses(s);
-    TRY(run_passes(
-        s->unit,
-        "function(mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
+    TRY(run_passes(s->unit, "function(mergereturn,simplifycfg<no-switch-to-lookup>)"));
+    TRY(flow_make_reducible(s->unit));
+    TRY(run_passes(s->unit, "function(loop-simplify,lcssa)"));
     hold_release(s->unit, s->entry);
     drop_pair_freezes(s);
     add_disjoint_bits(s);
