@@ -55,7 +55,7 @@ enum access_object {
 };
 struct access_site {
     const char *file;
-    const char *name; /* of a variable; NULL: of an argument */
+    const char *name; /* of a variable; NULL: of an argument, or of a private one that lost it */
     uint64_t offset;  /* from the lowest address that the test covers */
     uint64_t bytes;
     uint32_t line;

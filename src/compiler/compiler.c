@@ -78,13 +78,21 @@ static void start_llvm(void) {
 
 /* Names of instructions and blocks are for people who read the IR: without them, optimising takes a tenth
  * less. LLVM reads text only if it may keep names. */
-static void drop_names(struct unit *unit) {
+static bool drops_names(struct unit *unit) {
     static const char bitcode[] = {'B', 'C'};
     const struct compile_request *request = unit->request;
     bool binary =
         request->bitcode_size >= sizeof bitcode && memcmp(request->bitcode, bitcode, sizeof bitcode) == 0;
-    LLVMContextSetDiscardValueNames(unit->context, binary && request->output == COMPILE_OBJECT &&
-                                                       !unit->target->tells_names);
+    return binary && request->output == COMPILE_OBJECT && !unit->target->tells_names;
+}
+
+/* Messages of tests have the names of private arrays, which are names of instructions. */
+static void take_names(struct unit *unit) {
+    bool drops = drops_names(unit);
+    if (!unit->request->shape.tested) return;
+    unit_keep_private_names(unit);
+    if (drops) unit_drop_names(unit);
+    LLVMContextSetDiscardValueNames(unit->context, drops);
 }
 
 static void take_module(struct unit *unit, LLVMModuleRef module) {
@@ -94,7 +102,7 @@ static void take_module(struct unit *unit, LLVMModuleRef module) {
 }
 
 static smelt_status read_bitcode(struct unit *unit) {
-    drop_names(unit);
+    LLVMContextSetDiscardValueNames(unit->context, drops_names(unit) && !unit->request->shape.tested);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
         unit->request->bitcode, unit->request->bitcode_size, "kernel");
     char *message = NULL;
@@ -107,6 +115,7 @@ static smelt_status read_bitcode(struct unit *unit) {
         return status;
     }
     take_module(unit, unit->module);
+    take_names(unit);
     return unit->entry
                ? SMELT_OK
                : unit_fail(

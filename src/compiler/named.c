@@ -51,6 +51,9 @@ void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
     if (name_in_source(unit, value, name)) return;
     const char *symbol = LLVMGetValueName2(value, &length);
     snprintf(name, 200, "%s", symbol);
+    /* The initial contents of a function's constant array: __const.FUNCTION.VARIABLE. */
+    const char *array = strncmp(symbol, "__const.", 8) == 0 ? strchr(symbol + 8, '.') : NULL;
+    if (array) snprintf(name, 200, "%.*s", (int)strcspn(array + 1, "."), array + 1);
     if (strncmp(symbol, "_Z", 2) != 0) return;
     /* For a variable in a function, the part after the function's name and arguments. */
     const char *start = symbol + 2;
@@ -73,6 +76,68 @@ void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
         if (*at == 'E' && !isdigit((unsigned char)at[1])) break;
         if (*at == 'E') at++;
     }
+}
+
+/* ---- Private variables, whose names are those of values. */
+
+#define PRIVATE_NAME "smelt.name"
+
+static unsigned private_name_kind(struct unit *unit) {
+    return LLVMGetMDKindIDInContext(unit->context, PRIVATE_NAME, sizeof PRIVATE_NAME - 1);
+}
+
+/* Arrays, and objects that may contain one. */
+static bool is_aggregate(LLVMValueRef variable) {
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMGetAllocatedType(variable));
+    return kind == LLVMArrayTypeKind || kind == LLVMStructTypeKind;
+}
+
+void unit_variable_name(LLVMValueRef variable, char name[200]) {
+    size_t length;
+    const char *own = LLVMGetValueName2(variable, &length);
+    if (strstr(own, ".tmp")) /* clang's ref.tmp, agg.tmp, … */
+        snprintf(name, 200, "temporary");
+    else
+        snprintf(name, 200, "%.*s", (int)strcspn(own, "."), own); /* x.addr, x.i */
+}
+
+static void keep_name(struct unit *unit, LLVMValueRef variable) {
+    char name[200];
+    unit_variable_name(variable, name);
+    if (!*name) return;
+    LLVMMetadataRef text = LLVMMDStringInContext2(unit->context, name, strlen(name));
+    LLVMMetadataRef node = LLVMMDNodeInContext2(unit->context, &text, 1);
+    LLVMSetMetadata(variable, private_name_kind(unit), LLVMMetadataAsValue(unit->context, node));
+}
+
+void unit_keep_private_names(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        FOR_EACH_BLOCK(block, f)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (LLVMIsAAllocaInst(i) && is_aggregate(i)) keep_name(unit, i);
+    }
+}
+
+void unit_drop_names(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        for (LLVMValueRef p = LLVMGetFirstParam(f); p; p = LLVMGetNextParam(p)) LLVMSetValueName2(p, "", 0);
+        FOR_EACH_BLOCK(block, f) {
+            LLVMSetValueName2(LLVMBasicBlockAsValue(block), "", 0);
+            FOR_EACH_INSTRUCTION(i, block) {
+                if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) LLVMSetValueName2(i, "", 0);
+            }
+        }
+    }
+}
+
+bool unit_private_name(struct unit *unit, LLVMValueRef variable, char name[200]) {
+    LLVMValueRef node = LLVMGetMetadata(variable, private_name_kind(unit)), text;
+    unsigned length;
+    if (!node) return false;
+    LLVMGetMDNodeOperands(node, &text);
+    const char *own = LLVMGetMDString(text, &length);
+    snprintf(name, 200, "%.*s", (int)length, own);
+    return true;
 }
 
 bool unit_calls_itself(struct unit *unit, LLVMValueRef call, char name[200]) {

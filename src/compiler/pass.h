@@ -59,6 +59,13 @@ smelt_status unit_fail_at(struct unit *unit, LLVMValueRef instruction, const cha
 
 /* named.c — a function's own name, of a variable the last name in its symbol: _ZN2ns7counterE → counter. */
 void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]);
+/* … of an alloca that has its name: the variable's. */
+void unit_variable_name(LLVMValueRef variable, char name[200]);
+/* … of a private array or object, if unit_keep_private_names has kept it; else false. */
+bool unit_private_name(struct unit *unit, LLVMValueRef variable, char name[200]);
+void unit_keep_private_names(struct unit *unit);
+/* … removes the names of all values in functions. */
+void unit_drop_names(struct unit *unit);
 /* … whether it calls a function of the program, and which. Those that are left in an optimised entry call
  * themselves. */
 bool unit_calls_itself(struct unit *unit, LLVMValueRef call, char name[200]);

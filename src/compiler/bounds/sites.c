@@ -28,7 +28,10 @@ static LLVMValueRef name_of(struct bounds *b, LLVMValueRef variable) {
     char name[200];
     if (!variable) return LLVMConstNull(type_pointer(b->unit));
     if (variable == b->named) return b->name_text;
-    unit_plain_name(b->unit, variable, name);
+    if (!LLVMIsAAllocaInst(variable))
+        unit_plain_name(b->unit, variable, name);
+    else if (!unit_private_name(b->unit, variable, name))
+        return LLVMConstNull(type_pointer(b->unit));
     b->named = variable;
     b->name_text = text_constant(b->unit, name, strlen(name));
     return b->name_text;
@@ -45,10 +48,9 @@ static uint64_t element_bytes(struct bounds *b, LLVMValueRef variable) {
 static LLVMValueRef site(struct bounds *b, const struct array_object *object,
                          const struct tested_access *access, int64_t low, uint32_t left) {
     LLVMMetadataRef location = lines_of_user(access->instruction);
-    LLVMValueRef named = object->kind == ACCESS_VARIABLE ? object->variable : NULL;
     struct unit *unit = b->unit;
     LLVMValueRef fields[] = {file_of(b, location),
-                             name_of(b, named),
+                             name_of(b, object->variable),
                              bounds_i64(b, (uint64_t)(access->offset - low)),
                              bounds_i64(b, access->bytes),
                              constant_i32(unit, location ? LLVMDILocationGetLine(location) : 0),

@@ -128,7 +128,7 @@ static const char *object_name(struct unit *unit, const struct object *object, c
     LLVMValueRef value = variable_of(object);
     if (!value) return NULL;
     if (LLVMIsAAllocaInst(value))
-        check_variable_name(value, name);
+        unit_variable_name(value, name);
     else
         unit_plain_name(unit, value, name);
     return name;

@@ -71,9 +71,6 @@ LLVMValueRef check_site(struct unit *unit, LLVMValueRef instruction, const char 
 LLVMValueRef check_call(struct unit *unit, const char *function, LLVMTypeRef result, LLVMValueRef *arguments,
                         unsigned count, bool pure);
 
-/* The name of a private variable in the source: clang and the inliner append to it. */
-void check_variable_name(LLVMValueRef variable, char name[200]);
-
 /* As a pointer of the address space that contains all others. */
 LLVMValueRef check_pointer(struct unit *unit, LLVMValueRef pointer);
 

@@ -141,7 +141,7 @@ static void begin_undefined(struct unit *unit, LLVMValueRef variable) {
     struct seeding s = {.unit = unit, .variable = variable};
     char name[200];
     bool marked = false;
-    check_variable_name(variable, name);
+    unit_variable_name(variable, name);
     for (LLVMUseRef use = LLVMGetFirstUse(variable), next; use; use = next) {
         next = LLVMGetNextUse(use);
         LLVMValueRef user = LLVMGetUser(use);

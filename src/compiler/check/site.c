@@ -49,12 +49,6 @@ LLVMValueRef check_site(struct unit *unit, LLVMValueRef instruction, const char 
     return site;
 }
 
-void check_variable_name(LLVMValueRef variable, char name[200]) {
-    size_t length;
-    const char *own = LLVMGetValueName2(variable, &length);
-    snprintf(name, 200, "%.*s", (int)strcspn(own, "."), own);
-}
-
 LLVMValueRef check_call(struct unit *unit, const char *function, LLVMTypeRef result, LLVMValueRef *arguments,
                         unsigned count, bool pure) {
     LLVMTypeRef types[8];

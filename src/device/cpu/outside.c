@@ -84,7 +84,7 @@ smelt_status worker_outside_failure(const struct worker *worker, const char *who
     /* Down, as elements are counted. */
     int64_t index = offset / missed.element - (offset % missed.element < 0);
     uint64_t count = outside->extent.bytes / (uint64_t)missed.element;
-    if (site->object == ACCESS_PRIVATE)
+    if (site->object == ACCESS_PRIVATE && !site->name)
         return fail(SMELT_ERROR_FAULT,
                     "kernel '%s' %s element %" PRId64 " of a private array at %s:%u, which has %" PRIu64
                     " element%s (%s of threadgroup (%u, %u, %u))",

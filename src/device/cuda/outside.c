@@ -89,8 +89,10 @@ static struct missed missed_by(struct flight *flight, const struct cuda_stop *st
         return missed;
     }
     if (site->element) missed.element = site->element;
-    if (site->name) missed.name = read_text(flight, site->name, text);
-    if (site->object == ACCESS_PRIVATE) missed.name = "private array";
+    if (site->name)
+        missed.name = read_text(flight, site->name, text);
+    else if (site->object == ACCESS_PRIVATE)
+        missed.name = "private array";
     return missed;
 }
 
