@@ -90,7 +90,8 @@ static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *sto
 static bool starts_statement(const struct rewriter *r, uint32_t i) {
     return i == 0 || token_is(r->tokens, i - 1, ";") || token_is(r->tokens, i - 1, "{") ||
            token_is(r->tokens, i - 1, "}") ||
-           (token_is(r->tokens, i - 1, ":") && !token_pair(r->tokens, i - 2, ':', ':')) ||
+           (token_is(r->tokens, i - 1, ":") && !token_pair(r->tokens, i - 2, ':', ':') &&
+            !token_pair(r->tokens, i - 1, ':', ':')) ||
            r->tokens->items[i - 1].kind == TOKEN_DIRECTIVE;
 }
 
