@@ -124,6 +124,13 @@ static const char *const option_names[OPTION_COUNT] = {
     "threads", "groups",  "group_size", "threadgroup_memory", "device",
     "stream",  "timeout", "profile",    "arg_casts",          "check"};
 
+/* For those who know metal_kernel's names. */
+static const char *size_hint(PyObject *key) {
+    bool known = PyUnicode_CompareWithASCIIString(key, "grid") == 0 ||
+                 PyUnicode_CompareWithASCIIString(key, "threadgroup") == 0;
+    return known ? "; the sizes of a launch are threads= (or groups=) and group_size=" : "";
+}
+
 static int option_of(PyObject *key) {
     for (int i = 0; i < OPTION_COUNT; i++)
         if (PyUnicode_CompareWithASCIIString(key, option_names[i]) == 0) return i;
@@ -278,6 +285,12 @@ static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_param
     return buffer->bytes != NULL;
 }
 
+static void unbind(smelt_buffer *buffer) {
+    smelt_array_release(buffer->array);
+    smelt_tensor_release(buffer->tensor);
+    *buffer = (smelt_buffer){0};
+}
+
 /* Metal has 31 places for buffers. */
 static bool check_indices(const struct function *function) {
     for (int i = 0; i < function->parameter_count; i++) {
@@ -305,9 +318,11 @@ static bool bind_all(struct dispatch *dispatch) {
                          *names ? "one of: " : "none", names);
             return false;
         }
-        if (parameter->used && !bind_value(dispatch, value, parameter)) return false;
-        /* Its size decides which code runs, as when the parameters were learnt, and that code may use it. */
-        if (!parameter->used && is_number(value) && !bind_value(dispatch, value, parameter)) PyErr_Clear();
+        if (bind_value(dispatch, value, parameter)) continue;
+        if (parameter->used) return false;
+        /* The code that the parameters were learnt from does not need it; that of another shape may. */
+        PyErr_Clear();
+        unbind(&dispatch->desc.buffers[i]);
     }
     list_buffers(dispatch, true, names, sizeof names);
     if (!*names) return true;
@@ -386,8 +401,8 @@ static bool read_named(struct dispatch *dispatch, PyObject *keywords) {
         if (!parameter || parameter->index < 0 || parameter->index >= SMELT_MAX_BUFFERS) {
             char names[1000];
             list_buffers(dispatch, false, names, sizeof names);
-            PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; expected one of: %s",
-                         function->text, key, names);
+            PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; expected one of: %s%s",
+                         function->text, key, names, size_hint(key));
             return false;
         }
         if (dispatch->values[parameter->index]) {

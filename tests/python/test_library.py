@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import smelt
+from smelt import library as load
 
 TEXT = """
 #include <metal_stdlib>
@@ -401,3 +402,34 @@ def test_arrays_may_overlap(monkeypatch):
         np.testing.assert_array_equal(apart, np.tile(np.repeat([2, 0], [13, 3]), (64, 1)))
         doubled(rows.reshape(-1)[1:], rows.reshape(-1)[:-1], 13, threads=64, group_size=32)
         np.testing.assert_array_equal(rows, np.tile(np.append(2.0 ** np.arange(14), [1, 1]), (64, 1)))
+
+
+ROWS = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void rows(device float *out, const device float *x, constant float &by, uint3 at [[thread_position_in_threadgroup]],
+                 uint3 size [[threads_per_threadgroup]]) {
+    uint i = at.y * size.x + at.x;
+    out[i] = at.y > 0 ? x[i] * by : -1;
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu-scalar"])
+def test_an_argument_that_only_the_code_of_another_shape_needs(device):
+    rows = load(ROWS).rows
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    # Groups of one row do not read x, whatever is passed.
+    rows(out, x, 2.0, threads=4, group_size=4, device=device)
+    assert out[:4].tolist() == [-1] * 4
+    rows(out, x, 2.0, threads=(4, 2), group_size=(4, 2), device=device)
+    assert out.tolist() == [-1] * 4 + [8, 10, 12, 14]
+    # What cannot be passed counts as missing where the code needs it.
+    rows(out, x.astype(np.float64), 2.0, threads=4, group_size=4, device=device)
+    with pytest.raises(ValueError, match=r"buffer 1 \('x'\) is missing"):
+        rows(out, x.astype(np.float64), 2.0, threads=(4, 2), group_size=(4, 2), device=device)
+
+
+def test_names_of_other_calls_are_explained():
+    with pytest.raises(TypeError, match="has no argument 'grid'; .*; the sizes of a launch are threads="):
+        load(ROWS).rows(np.zeros(4, np.float32), np.zeros(4, np.float32), 2.0, grid=4, threadgroup=4)
