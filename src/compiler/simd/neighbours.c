@@ -143,10 +143,10 @@ static bool offsets_are(struct simd *s, const int64_t *offsets, int64_t step) {
     return true;
 }
 
-/* The lanes' narrow elements are close enough for a few vectors and byte shuffles: the same for each access.
- */
-static bool are_dense(struct simd *s, const int64_t *offsets, int64_t size) {
-    int lanes = lanes_together(s);
+/* The lanes' elements are close enough for a few vectors and shuffles: the same for each access. Shuffles of
+ * narrow elements take more instructions. */
+static bool are_close(struct simd *s, const int64_t *offsets, int64_t size) {
+    int lanes = lanes_together(s), vectors = size < 4 && lanes > 8 ? 4 : lanes / 2;
     for (int first = 0; first < s->lanes; first += lanes) {
         const int64_t *own = offsets + first;
         int64_t low = own[0], high = own[0];
@@ -154,9 +154,30 @@ static bool are_dense(struct simd *s, const int64_t *offsets, int64_t size) {
             if (own[i] < low) low = own[i];
             if (own[i] > high) high = own[i];
         }
-        if ((high - low) / size >= lanes / 2 * lanes) return false;
+        if ((high - low) / size >= vectors * lanes) return false;
     }
-    return size < 4;
+    return true;
+}
+
+/* With 512 bits, rows.c loads a vector for each of so few rows: fewer loads per element than one for each
+ * lane, if there are fewer than four elements to a lane. */
+static bool are_few_rows(struct simd *s, const int64_t *offsets, int64_t size) {
+    int lanes = lanes_together(s);
+    for (int first = 0; first < s->lanes; first += lanes) {
+        bool taken[GANG_MAX_LANES] = {false};
+        for (int rows = 0, left = lanes; left; rows++) {
+            int64_t low = INT64_MAX;
+            if (rows == lanes / 4) return false;
+            for (int i = 0; i < lanes; i++)
+                if (!taken[i] && offsets[first + i] < low) low = offsets[first + i];
+            for (int i = 0; i < lanes; i++) {
+                if (taken[i] || offsets[first + i] - low >= lanes * size) continue;
+                taken[i] = true;
+                left--;
+            }
+        }
+    }
+    return true;
 }
 
 /* Accesses of neighbouring lanes, or of all lanes to one element, are as fast one by one. So are those of
@@ -169,9 +190,11 @@ static bool pays(struct simd *s, struct neighbours *group) {
     if (shape < 0) return true;
     const int64_t *offsets = shape_offsets(s, shape);
     if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
-    if (s->vector_bits == 512) return false;
-    if (is_load(group->place) && group->count * size < 16 && are_dense(s, offsets, size))
-        group->masked = true;
+    bool close = are_close(s, offsets, size);
+    if (s->vector_bits == 512 &&
+        ((size >= 4 && close) || (group->count < 4 && are_few_rows(s, offsets, size))))
+        return false;
+    if (is_load(group->place) && group->count * size < 16 && size < 4 && close) group->masked = true;
     return !is_load(group->place) || group->count >= 4 || !offsets_are(s, offsets, 2 * size);
 }
 
