@@ -386,7 +386,7 @@ static const char *undeclared_name(const struct message *m, size_t *length) {
         if (m->length <= start || memcmp(m->text, starts[i], start) != 0) continue;
         *length = strcspn(m->text + start, "'");
         bool ends = start + *length + 1 == useful_length(m->text, m->length);
-        return ends && isupper((unsigned char)m->text[start]) ? m->text + start : NULL;
+        return ends ? m->text + start : NULL;
     }
     return NULL;
 }
@@ -395,7 +395,7 @@ static const char *undeclared_name(const struct message *m, size_t *length) {
 static void suggest_template(const struct translation *t, const struct message *m, struct text *note) {
     size_t length;
     const char *name = prelude_has_mlx(t->prelude) && !note->length ? undeclared_name(m, &length) : NULL;
-    if (!name) return;
+    if (!name || !isupper((unsigned char)*name)) return;
     text_addf(note,
               "\nnote: if '%.*s' is a template argument, its value is missing: -t %.*s=VALUE (command line), "
               "template=[(\"%.*s\", VALUE)] (Python) or smelt_run_desc.templates (C)",
@@ -412,6 +412,29 @@ static void suggest_value(const struct translation *t, const struct message *m, 
     text_add(note,
              "\nnote: an input without dimensions, such as a number, is a value, not an array; for x[0], "
              "pass an array of shape (1,)");
+}
+
+/* Names that are not a body's, and what the body has instead. */
+static const char *const foreign_names[][2] = {
+    {"kernel",
+     "this is the body of a kernel, whose signature is generated; whole functions are for library() in "
+     "Python, smelt_library_create in C, or the command without --body"},
+    {"threadIdx", "Metal has thread_position_in_threadgroup"},
+    {"blockIdx", "Metal has threadgroup_position_in_grid"},
+    {"blockDim", "Metal has threads_per_threadgroup"},
+    {"gridDim", "Metal has threadgroups_per_grid"},
+    {"__syncthreads", "Metal has threadgroup_barrier(mem_flags::mem_threadgroup)"},
+    {"gid", "in a body, a thread's place in the grid is thread_position_in_grid"},
+    {"tid", "in a body, a thread's place in its group is thread_position_in_threadgroup"},
+};
+
+/* For a body in the words of a whole function, or of CUDA. */
+static void suggest_name(const struct translation *t, const struct message *m, struct text *note) {
+    size_t length;
+    const char *name = prelude_has_mlx(t->prelude) && !note->length ? undeclared_name(m, &length) : NULL;
+    for (size_t i = 0; name && i < sizeof foreign_names / sizeof *foreign_names; i++)
+        if (strlen(foreign_names[i][0]) == length && memcmp(foreign_names[i][0], name, length) == 0)
+            text_addf(note, "\nnote: %s", foreign_names[i][1]);
 }
 
 #define PRINTS "use of undeclared identifier 'printf'"
@@ -461,6 +484,7 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
                 notes = fresh ? 0 : MOST_NOTES;
                 suggest_template(t, &m, &note);
                 suggest_value(t, &m, &note);
+                suggest_name(t, &m, &note);
                 before = m;
                 waiting = false;
             } else if (error) {
