@@ -29,6 +29,18 @@ struct gang {
     uint32_t in_vain[LANE_WORDS];
 };
 
+/* A barrier that orders no memory, which simdgroups of a gang have passed without the others. The missing
+ * lanes may end, or come to the same barrier, but to no other one. */
+struct lone_barrier {
+    const struct gang *gang;
+    uint32_t line;
+    const char *file;
+    uint32_t passed[LANE_WORDS], missing[LANE_WORDS];
+};
+
+/* Past so many in a group, the rest is not looked at. */
+#define MOST_LONE_BARRIERS 64
+
 /* A worker's data for this engine. */
 struct gang_state {
     struct worker *worker;
@@ -49,6 +61,8 @@ struct gang_state {
     bool uneven;               /* they do not wait at one barrier */
     bool left_over;            /* a thread reached the end of the kernel without a return */
     bool vain;                 /* a thread waits in vain */
+    struct lone_barrier lone[MOST_LONE_BARRIERS];
+    int lone_count;
 };
 
 static smelt_status state_of(struct worker *worker, struct gang_state **state) {
@@ -167,6 +181,7 @@ static NOT_COUNTED void run_in_order(void *argument) {
     fiber_started(&state->worker->home);
     do {
         worker_begin_group(state->worker);
+        state->lone_count = 0;
         for (int g = 0; g < state->gang_count; g++) run_gang(state, &state->gangs[g]);
         if (state->vain) {
             for (int g = 0; g < state->gang_count; g++) state->gangs[g].ended = true;
@@ -188,6 +203,7 @@ static void begin_turns(struct gang_state *state) {
     state->first = &state->gangs[0];
     state->last_waiting = NULL;
     state->left_over = false;
+    state->lone_count = 0;
 }
 
 /* Whether a simdgroup of smaller gangs has partly ended. */
@@ -265,8 +281,61 @@ static bool same_barrier(uint32_t line, const char *file, uint32_t other_line, c
     return line == other_line && (file == other_file || strcmp(file, other_file) == 0);
 }
 
-void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file) {
-    struct gang *gang = (struct gang *)context;
+/* These lanes of the gang, but for those that wait elsewhere, will not pass that barrier. */
+static void wait_in_vain(struct gang *gang, uint32_t line, const char *file, const uint32_t *lanes) {
+    struct gang_state *state = gang->state;
+    for (int w = 0; w < lane_words(gang); w++) {
+        uint32_t waiting = lanes[w] & lanes_there(gang, w) & ~gang->in_vain[w];
+        gang->in_vain[w] |= waiting;
+        for (; waiting; waiting &= waiting - 1) {
+            uint32_t thread = gang->context.first + 32 * (uint32_t)w + (uint32_t)__builtin_ctz(waiting);
+            state->in_vain[thread] = (struct standing){thread, line, file};
+        }
+    }
+    state->vain = true;
+}
+
+enum meeting { MEETS_NOBODY, MEETS_ALL, MEETS_AT_ANOTHER };
+
+/* Lanes come to a barrier: whether others have passed it before and missed all of them there. If they were
+ * missed at another one, those who passed that one wait in vain. */
+static enum meeting meet(struct gang *gang, uint32_t line, const char *file, const uint32_t *lanes) {
+    struct gang_state *state = gang->state;
+    uint32_t coming[LANE_WORDS], rest = 0;
+    for (int w = 0; w < lane_words(gang); w++)
+        coming[w] = lanes[w] & lanes_there(gang, w) & ~gang->context.returned[w];
+    for (struct lone_barrier *l = state->lone; l < state->lone + state->lone_count; l++) {
+        uint32_t missed = 0;
+        for (int w = 0; w < lane_words(gang) && l->gang == gang; w++) missed |= l->missing[w] & coming[w];
+        if (!missed) continue;
+        if (!same_barrier(line, file, l->line, l->file)) {
+            wait_in_vain(gang, l->line, l->file, l->passed);
+            return MEETS_AT_ANOTHER;
+        }
+        for (int w = 0; w < lane_words(gang); w++) {
+            uint32_t here = l->missing[w] & coming[w];
+            l->missing[w] &= ~here;
+            l->passed[w] |= here;
+            coming[w] &= ~here;
+        }
+    }
+    for (int w = 0; w < lane_words(gang); w++) rest |= coming[w];
+    return rest ? MEETS_NOBODY : MEETS_ALL;
+}
+
+static void pass_alone(struct gang *gang, uint32_t line, const char *file, const uint32_t *lanes) {
+    struct gang_state *state = gang->state;
+    if (state->lone_count == MOST_LONE_BARRIERS) return;
+    struct lone_barrier *l = &state->lone[state->lone_count++];
+    *l = (struct lone_barrier){.gang = gang, .line = line, .file = file};
+    for (int w = 0; w < lane_words(gang); w++) {
+        uint32_t there = lanes_there(gang, w) & ~gang->context.returned[w];
+        l->passed[w] = lanes[w] & there;
+        l->missing[w] = there & ~lanes[w];
+    }
+}
+
+static void wait_together(struct gang *gang, uint32_t line, const char *file) {
     struct gang_state *state = gang->state;
     gang->line = line;
     gang->file = file;
@@ -282,11 +351,24 @@ void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, con
     pass_turn(state, gang);
 }
 
+void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file) {
+    struct gang *gang = (struct gang *)context;
+    uint32_t all[LANE_WORDS];
+    if (gang->state->lone_count) {
+        memset(all, 0xff, sizeof all);
+        if (meet(gang, line, file, all) == MEETS_AT_ANOTHER) {
+            wait_in_vain(gang, line, file, all);
+            end(gang->state, ENDED_BY_BARRIER);
+        }
+    }
+    wait_together(gang, line, file);
+}
+
 uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, const char *file,
                                    const uint32_t *lanes) {
     struct gang *gang = (struct gang *)context;
-    struct gang_state *state = gang->state;
     bool any = false, all = true, by_simdgroups = true;
+    enum meeting meeting = gang->state->lone_count ? meet(gang, line, file, lanes) : MEETS_NOBODY;
     for (int w = 0; w < lane_words(gang); w++) {
         uint32_t there = lanes_there(gang, w);
         any |= (lanes[w] & there) != 0;
@@ -294,19 +376,14 @@ uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, 
         all &= whole;
         by_simdgroups &= whole || !(lanes[w] & there);
     }
-    if (any && (all || (by_simdgroups && line & BARRIER_ORDERS_NOTHING))) {
-        smelt_runtime_gang_barrier(context, line, file);
+    bool alone = !all && by_simdgroups && line & BARRIER_ORDERS_NOTHING;
+    if (any && meeting == MEETS_ALL) return 1;
+    if (any && meeting == MEETS_NOBODY && (all || alone)) {
+        if (alone) pass_alone(gang, line, file, lanes);
+        wait_together(gang, line, file);
         return 1;
     }
-    for (int w = 0; w < lane_words(gang) && any; w++) {
-        uint32_t arrived = lanes[w] & lanes_there(gang, w);
-        gang->in_vain[w] |= arrived;
-        for (; arrived; arrived &= arrived - 1) {
-            uint32_t thread = context->first + 32 * (uint32_t)w + (uint32_t)__builtin_ctz(arrived);
-            state->in_vain[thread] = (struct standing){thread, line, file};
-        }
-        state->vain = true;
-    }
+    if (any) wait_in_vain(gang, line, file, lanes);
     return 0;
 }
 
