@@ -58,6 +58,8 @@ struct access_site {
     const char *name; /* of a variable; NULL: of an argument, or of a private one that lost it */
     uint64_t offset;  /* from the lowest address that the test covers */
     uint64_t bytes;
+    uint64_t
+        wrap; /* what an unsigned index of 32 bits adds where code takes it as signed and it is negative */
     uint32_t line;
     uint32_t object;  /* enum access_object */
     uint32_t slot;    /* of an argument */

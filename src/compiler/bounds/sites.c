@@ -45,6 +45,21 @@ static uint64_t element_bytes(struct bounds *b, LLVMValueRef variable) {
     return LLVMABISizeOfType(b->unit->layout, type);
 }
 
+/* Of a load or store by an unsigned index of 32 bits: the bytes of 2^32 elements. In small launches, code may
+ * take such an index as signed (simd/transfer.c), or several a constant apart as one. */
+static uint64_t wrap_of(struct bounds *b, LLVMValueRef instruction) {
+    LLVMValueRef address = LLVMIsALoadInst(instruction)    ? LLVMGetOperand(instruction, 0)
+                           : LLVMIsAStoreInst(instruction) ? LLVMGetOperand(instruction, 1)
+                                                           : NULL;
+    if (!address) return 0;
+    struct place place = bounds_steps(b->unit, address);
+    if (!place.index || !LLVMIsAZExtInst(place.index) || place.constant < 0 || place.scale <= 0) return 0;
+    LLVMTypeRef from = LLVMTypeOf(LLVMGetOperand(place.index, 0));
+    return LLVMGetTypeKind(from) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(from) == 32
+               ? (uint64_t)place.scale << 32
+               : 0;
+}
+
 static LLVMValueRef site(struct bounds *b, const struct array_object *object,
                          const struct tested_access *access, int64_t low, uint32_t left) {
     LLVMMetadataRef location = lines_of_user(access->instruction);
@@ -53,6 +68,7 @@ static LLVMValueRef site(struct bounds *b, const struct array_object *object,
                              name_of(b, object->variable),
                              bounds_i64(b, (uint64_t)(access->offset - low)),
                              bounds_i64(b, access->bytes),
+                             bounds_i64(b, wrap_of(b, access->instruction)),
                              constant_i32(unit, location ? LLVMDILocationGetLine(location) : 0),
                              constant_i32(unit, object->kind),
                              constant_i32(unit, object->slot),

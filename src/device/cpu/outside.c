@@ -81,6 +81,7 @@ smelt_status worker_outside_failure(const struct worker *worker, const char *who
     }
     if (site->object == ACCESS_PRIVATE && site->element) missed.element = site->element;
     int64_t offset = (int64_t)(outside->address - missed.base);
+    if (offset < 0) offset += (int64_t)site->wrap;
     /* Down, as elements are counted. */
     int64_t index = offset / missed.element - (offset % missed.element < 0);
     uint64_t count = outside->extent.bytes / (uint64_t)missed.element;

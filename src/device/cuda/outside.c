@@ -123,6 +123,7 @@ static smelt_status describe(struct flight *flight, const struct cuda_stop *stop
         group /= groups;
     }
     int64_t offset = (int64_t)(stop->address + site.offset - missed.base);
+    if (offset < 0) offset += (int64_t)site.wrap;
     told->argument = findings_text(findings, "%s", missed.name);
     told->has_index = missed.base != 0 || site.object == ACCESS_PRIVATE; /* its addresses are offsets */
     /* Rounded down: an access in front of the array has a negative index. */
