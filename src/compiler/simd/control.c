@@ -11,7 +11,6 @@
 #include "compiler/cpu/inside.h"
 #include "compiler/simd/matrix.h"
 #include "compiler/simd/neighbours.h"
-#include "compiler/simd/tiles.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -181,7 +180,7 @@ static void leave_uniformly(struct simd *s, int place, LLVMBasicBlockRef success
     int to = simd_place(s, successor), item = target_item(s, s->paths.blocks[place].loop, to);
     take_edge(s, place, to, block->mask, false);
     if (item == BACK) {
-        if (to != place || s->chunk_lanes > 1 || !tile_suits(s, s->blocks[place].original)) poll(s);
+        if (to != place || !simd_has_few_rounds(block->original)) poll(s);
         LLVMBuildBr(s->unit->builder, s->blocks[to].head);
     } else {
         go_on(s, block->item, &item, 1);
@@ -339,7 +338,7 @@ static void end_part(struct simd *s, int place, int before, LLVMValueRef termina
     LLVMPositionBuilderAtEnd(b, again);
     take_edge(s, place, place, block->mask, false);
     bool rows = s->matrix_part != NO_PART;
-    if (!rows || !simd_has_few_rounds(block->original)) poll(s);
+    if (!simd_has_few_rounds(block->original)) poll(s);
     LLVMBuildBr(b, block->head);
     LLVMPositionBuilderAtEnd(b, left);
     if (rows) matrix_loop_end(s, place);

@@ -1,4 +1,5 @@
-/* Loops whose rounds are known to be few: they need not poll whether the launch has been stopped. */
+/* Loops whose rounds are known to be few: they need not poll whether the launch has been stopped. A poll
+ * takes registers and keeps LLVM from joining rounds. */
 #include "compiler/simd/simd.h"
 
 #define FEW_ROUNDS 4096
@@ -41,7 +42,9 @@ static bool has_two_rounds(LLVMBasicBlockRef block, LLVMValueRef condition, bool
 }
 
 bool simd_has_few_rounds(LLVMBasicBlockRef block) {
-    LLVMValueRef end = LLVMGetBasicBlockTerminator(block), condition = LLVMGetCondition(end);
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end)) return false;
+    LLVMValueRef condition = LLVMGetCondition(end);
     bool again = LLVMGetSuccessor(end, 0) == block; /* where it holds */
     struct count count;
     if (has_two_rounds(block, condition, again)) return true;
