@@ -539,6 +539,27 @@ static void test_what_was_assembled_is_kept(void **state) {
     free(text);
 }
 
+/* The driver's linker would have products of warpgroups wait for each other. */
+static void test_products_of_warpgroups_are_not_linked(void **state) {
+    (void)state;
+    smelt_function *function =
+        function_of("kernel void wait(device float *y [[buffer(0)]], uint i [[thread_position_in_grid]]) { "
+                    "if (__smelt_gpu_target() == 901) __smelt_ptx_wgmma_wait(0); y[i] = 1; }",
+                    "wait");
+    smelt_array *y = floats("cuda", 128, 0, 0);
+    smelt_dispatch_desc desc = {
+        .buffers = {{.array = y}}, .grid = {128}, .threadgroup = {128}, .device = "cuda"};
+    fake->forget_calls();
+    fake->fail_call("cuModuleLoadDataEx", 1, CUDA_ERROR_INVALID_PTX);
+    expect_failure(smelt_function_run(function, &desc), SMELT_ERROR_COMPILE,
+                   "kernel 'wait': the NVIDIA driver cannot assemble its PTX: it gives no reason");
+    OK(smelt_function_run(function, &desc));
+    assert_int_equal(fake->calls("cuModuleLoadDataEx"), 2);
+    assert_int_equal(fake->calls("cuLinkCreate_v2"), 0);
+    smelt_array_release(y);
+    smelt_function_release(function);
+}
+
 static void test_code_the_driver_does_not_take(void **state) {
     (void)state;
     float a = 1;
@@ -631,6 +652,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_threadgroup_memory, check_fake),
         cmocka_unit_test_teardown(test_more_groups_than_a_hardware_grid_has, check_fake),
         cmocka_unit_test_teardown(test_what_was_assembled_is_kept, check_fake),
+        cmocka_unit_test_teardown(test_products_of_warpgroups_are_not_linked, check_fake),
         cmocka_unit_test_teardown(test_code_the_driver_does_not_take, check_fake),
         cmocka_unit_test_teardown(test_stream_of_another_device, check_fake),
         cmocka_unit_test_teardown(test_device_arrays_on_the_cpu, check_fake),

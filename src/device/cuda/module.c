@@ -42,6 +42,15 @@ static smelt_status assembly_failure(struct cuda_gpu *gpu, const char *kernel, C
     return cuda_fail(gpu, result, "the assembly of kernel '%s'", kernel);
 }
 
+/* Whether the code is loaded as it is, and the driver assembles it then: as a whole program. The linker,
+ * whose result can be kept, assembles a part of one. There ptxas ignores setmaxnreg and, where a division
+ * calls a function of its own, has each product of a warpgroup wait for the one before. The driver keeps what
+ * it assembles in a cache of its own. */
+static bool is_whole_program(const struct image *image) {
+    static const char products[] = "wgmma.";
+    return memmem(image->object, image->object_size, products, strlen(products)) != NULL;
+}
+
 /* *cubin is heap memory. */
 static smelt_status assemble(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
                              struct text *cubin) {
@@ -82,8 +91,12 @@ static struct hash cubin_key(const struct cuda_gpu *gpu, const struct image *ima
 
 /* ---- Loading. */
 
-static CUresult load(struct cuda_gpu *gpu, const void *code, struct cuda_module *module) {
-    CUresult result = gpu->driver->module_load(&module->handle, code, 0, NULL, NULL);
+/* log: of an assembly; NULL: the code is machine code. */
+static CUresult load(struct cuda_gpu *gpu, const void *code, struct jit_log *log,
+                     struct cuda_module *module) {
+    int options[2] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
+    void *values[2] = {log ? log->errors : NULL, (void *)sizeof log->errors};
+    CUresult result = gpu->driver->module_load(&module->handle, code, log ? 2 : 0, options, values);
     if (result != CUDA_SUCCESS) return result;
     result = gpu->driver->module_function(&module->function, module->handle, ENTRY_NAME);
     if (result != CUDA_SUCCESS) (void)gpu->driver->module_unload(module->handle);
@@ -99,12 +112,30 @@ static smelt_status load_failure(struct cuda_gpu *gpu, const char *kernel, CUres
     return cuda_fail(gpu, result, "the code of kernel '%s'", kernel);
 }
 
+static smelt_status load_whole_program(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
+                                       struct cuda_module *module) {
+    struct jit_log log = {0};
+    struct text ptx = {0}; /* with a 0 at the end */
+    text_append(&ptx, image->object, image->object_size);
+    text_append(&ptx, "", 1);
+    if (ptx.failed) {
+        text_free(&ptx);
+        return fail_out_of_memory(image->object_size);
+    }
+    struct trace_span span = trace_begin();
+    CUresult result = load(gpu, ptx.data, &log, module);
+    trace_end_plain(span, "compile", "assemble");
+    text_free(&ptx);
+    return result == CUDA_SUCCESS ? SMELT_OK : assembly_failure(gpu, kernel, result, &log);
+}
+
 static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
                              struct cuda_module *module) {
+    if (is_whole_program(image)) return load_whole_program(gpu, kernel, image, module);
     struct text cubin = {0};
     struct hash key = cubin_key(gpu, image);
     if (cache_read(key, "cubin", &cubin)) {
-        CUresult result = load(gpu, cubin.data, module);
+        CUresult result = load(gpu, cubin.data, NULL, module);
         text_free(&cubin);
         if (result == CUDA_SUCCESS) return SMELT_OK;
         cache_remove(key, "cubin");
@@ -113,7 +144,7 @@ static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const str
     smelt_status status = assemble(gpu, kernel, image, &cubin);
     trace_end_plain(span, "compile", "assemble");
     if (status == SMELT_OK) {
-        CUresult result = load(gpu, cubin.data, module);
+        CUresult result = load(gpu, cubin.data, NULL, module);
         struct bytes piece = {cubin.data, cubin.length};
         if (result == CUDA_SUCCESS)
             cache_write(key, "cubin", &piece, 1);
@@ -134,7 +165,7 @@ smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const st
     smelt_status status;
     struct trace_span span = trace_begin();
     if (image->object_size > sizeof elf && memcmp(image->object, elf, sizeof elf) == 0) {
-        CUresult result = load(gpu, image->object, module);
+        CUresult result = load(gpu, image->object, NULL, module);
         status = result == CUDA_SUCCESS ? SMELT_OK : load_failure(gpu, kernel, result);
     } else {
         status = load_ptx(gpu, kernel, image, module);
