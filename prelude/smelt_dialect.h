@@ -132,6 +132,9 @@ __smelt_together void __smelt_ptx_store_shared(uint address, uint a, uint b, uin
 __smelt_together void __smelt_ptx_copy_4(uint to, ulong from, uint bytes);
 __smelt_together void __smelt_ptx_copy_8(uint to, ulong from, uint bytes);
 __smelt_together void __smelt_ptx_copy_16(uint to, ulong from, uint bytes);
+// Begins to read bytes of the device's memory, at a multiple of 16, into the cache that all multiprocessors share: multiples of 16.
+// The previous launch may be writing them.
+__smelt_together void __smelt_ptx_prefetch(ulong from, uint bytes, uint active);
 __smelt_together void __smelt_ptx_copy_wait(void);
 // The copies begun since the last commit are a group; waits until at most `groups`, a constant, of the thread's are under way.
 __smelt_together void __smelt_ptx_copy_commit(void);

@@ -99,6 +99,7 @@ kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device c
         }
         __smelt_ptx_copy_commit();
     };
+    begin_ahead(w, chunks * line_bytes, min((int)(group * TILES * 16 + own_thread), last), own_thread < TILES * 16);
     int left = (chunks - (int)share + SHARES - 1) / SHARES;
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) copy(s, s < left);

@@ -77,7 +77,7 @@ kernel void smelt_quantized_matmul_fragments(device const T *x [[buffer(0)]], de
     auto copy = [&](uint stage, int chunk) __attribute__((always_inline)) {
         const uint to = __smelt_ptx_shared_address(memory) + stage * stage_bytes;
         if (chunk < chunks) {
-const ulong from = (ulong)w + (uint)chunk * line_bytes;
+            const ulong from = (ulong)w + (uint)chunk * line_bytes;
 #pragma unroll
             for (int i = 0; i < line_pieces; i++) {
                 const uint at = i * 32 + lane, place = place_in_line(at / (line_bytes / piece), at % (line_bytes / piece) * piece);
@@ -110,6 +110,8 @@ const ulong from = (ulong)w + (uint)chunk * line_bytes;
         }
     };
 
+    const uint own_thread = all_simdgroups * 32 + lane;
+    begin_ahead(w, chunks * line_bytes, min((int)(group.x * TEAMS * LINES + own_thread), size.columns - 1), own_thread < TEAMS * LINES);
     for (int s = 0; s < STAGES - 1; s++) copy(s, simdgroup + s * SIMDGROUPS);
     read_scales(min((int)simdgroup, chunks - 1));
     __smelt_float4 sums[SIXTEENS][EIGHTS] = {};

@@ -16,6 +16,17 @@ struct quantized_size {
     int rows, columns, terms;
 };
 
+// What precedes this call may run while the previous launch still computes its last groups, so it may access no array. That launch may
+// even write w: the first bytes of line `line` are only read into the cache that all multiprocessors share. (8192 × 8192 weights of
+// 4 bits, an H200: without these bytes 2 % more time for one row of x, 3 % for 16, and with 2 KiB 5 % and 1 %.)
+constant constexpr uint AHEAD = 512;
+
+inline void begin_ahead(device const uchar *w, uint line_bytes, uint line, bool reads) {
+    __smelt_ptx_prefetch((ulong)w + (ulong)line * line_bytes, min(AHEAD, line_bytes), reads);
+    __smelt_ptx_wait_previous();
+    __smelt_ptx_launch_next();
+}
+
 inline uint multiply_add(uint x, uint y, uint z) {
     return brain ? __smelt_ptx_fma_bfloats(x, y, z) : __smelt_ptx_fma_halves(x, y, z);
 }

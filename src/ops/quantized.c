@@ -188,8 +188,8 @@ static int64_t groups_of(int columns, int lines) {
 #define MOST_FEW_ROWS 4
 #define FEW_TILES 4  /* of 16 columns, in a threadgroup */
 #define FEW_SHARES 4 /* simdgroups of a tile */
-/* With 2, 3 and 4, 8192 × 8192 weights of 4 bits and one row take 16.0, 16.0 and 16.8 µs (smelt bench
- * tensor-ops gpu-int4-1, an H200, 2026-11-29). */
+/* With 2 and 4, 8192 × 8192 weights of 4 bits and one row take 13.8 and 14.5 µs (an H200, 2026-11-29): with
+ * fewer, a multiprocessor has room for a threadgroup of the next launch, too. */
 #define FEW_STAGES 2
 #define FEW_MEMORY (224 << 10) /* bytes; compute capability 9.0 has 227 KiB for a threadgroup */
 

@@ -54,6 +54,7 @@ static const struct instruction {
     {"copy_4", "cp.async.ca.shared.global [$0], [$1], 4, $2;", "r,l,r"},
     {"copy_8", "cp.async.ca.shared.global [$0], [$1], 8, $2;", "r,l,r"},
     {"copy_16", "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r"},
+    {"prefetch", IF_ACTIVE("2") "cp.async.bulk.prefetch.L2.global [$0], $1; }", "l,r,r"},
     {"copy_wait", "cp.async.wait_all;", ""},
     {"copy_commit", "cp.async.commit_group;", ""},
     {"copy_wait_group", "cp.async.wait_group $0;", "n"},
