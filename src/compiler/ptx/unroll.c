@@ -6,13 +6,10 @@
  * that array constant. The number of rounds must be a small constant, or become one when a loop around it is
  * unrolled (triangular loops).
  *
- * Then loops of few rounds are unrolled that multiply matrices on tensor cores: two steps of such a loop are
- * one instruction, whose operands are loaded together.
- *
  * Requires: the optimised code. Maintains: what the code does. */
 #include "base/arena.h"
 #include "compiler/flow.h"
-#include "compiler/ptx/matrix_tensor.h"
+#include "compiler/ptx/ptx.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -21,10 +18,6 @@
 #define MOST_ARRAY_BYTES 1024   /* a thread has 255 registers */
 #define MOST_INSTRUCTIONS 16384 /* more than there were */
 #define MOST_DEPTH 8            /* of an index's computation, and of nested loops */
-
-/* For loops of products. */
-#define MOST_STEPS 16
-#define MOST_ADDED 2048
 
 struct unrolling {
     struct unit *unit;
@@ -62,12 +55,7 @@ static int counter_of(const struct unrolling *u, LLVMValueRef value) {
 }
 
 /* By how much a counter grows in a round: 1 unless it says otherwise, as one of bytes does. */
-static long long step_of(const struct unrolling *u, LLVMValueRef counter) {
-    int loop = loop_of_phi(u, counter);
-    for (unsigned i = 0; loop >= 0 && i < LLVMCountIncoming(counter); i++) {
-        LLVMBasicBlockRef latch = u->flow.blocks[u->flow.loops[loop].latches[0]].block;
-        if (LLVMGetIncomingBlock(counter, i) == latch) counter = LLVMGetIncomingValue(counter, i), loop = -1;
-    }
+static long long step_of(LLVMValueRef counter) {
     if (!LLVMIsAInstruction(counter) || LLVMGetInstructionOpcode(counter) != LLVMAdd) return 1;
     LLVMValueRef step = LLVMGetOperand(counter, 1);
     long long value = LLVMIsAConstantInt(step) ? LLVMConstIntGetSExtValue(step) : 1;
@@ -95,7 +83,7 @@ static int find_rounds(const struct unrolling *u, int loop) {
     if (!LLVMIsAICmpInst(test) || counter_of(u, LLVMGetOperand(test, 0)) != loop) return 0;
     LLVMValueRef end = LLVMGetOperand(test, 1);
     if (LLVMIsAConstantInt(end)) {
-        long long value = LLVMConstIntGetSExtValue(end) / step_of(u, LLVMGetOperand(test, 0));
+        long long value = LLVMConstIntGetSExtValue(end) / step_of(LLVMGetOperand(test, 0));
         /* Counting down ends at a small number; either it began at one as small, or LLVM finds out. */
         return value >= -MOST_ROUNDS && value <= MOST_ROUNDS ? (value > 1 ? (int)value : MOST_ROUNDS / 4) : 0;
     }
@@ -190,34 +178,7 @@ static void ask(struct unrolling *u, int loop) {
     LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(context, node));
 }
 
-/* ---- Loops of products. */
-
-static bool has_product(const struct unrolling *u, LLVMBasicBlockRef block) {
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        if (intrinsic_of(instruction) != INTRINSIC_SIMD_MATRIX_PRODUCT) continue;
-        struct product product = matrix_product_of(instruction);
-        if (matrix_suits_tensor_cores(u->unit, &product)) return true;
-    }
-    return false;
-}
-
-/* The innermost ones, and those around them, as long as the code stays short. The outermost loop stays: the
- * passes for strides and for operands in device memory look at loops. */
-static void mark_products(struct unrolling *u) {
-    for (int i = 0; i < u->flow.block_count; i++) {
-        int loop = u->flow.blocks[i].loop;
-        if (loop < 0 || u->wanted[loop] || !has_product(u, u->flow.blocks[i].block)) continue;
-        for (; u->flow.loops[loop].parent >= 0 && u->rounds[loop] > 1 && u->rounds[loop] <= MOST_STEPS;
-             loop = u->flow.loops[loop].parent) {
-            u->wanted[loop] = true;
-            if (count_added(u) <= MOST_ADDED) continue;
-            u->wanted[loop] = false;
-            break;
-        }
-    }
-}
-
-static smelt_status unroll(struct unrolling *u, bool products, bool *any) {
+static smelt_status unroll(struct unrolling *u, bool *any) {
     int count = u->flow.loop_count;
     u->rounds = arena_alloc(&u->arena, (size_t)count * sizeof *u->rounds);
     u->wanted = arena_alloc(&u->arena, (size_t)count * sizeof *u->wanted);
@@ -227,10 +188,7 @@ static smelt_status unroll(struct unrolling *u, bool products, bool *any) {
         u->wanted[i] = false;
         u->rounds[i] = find_rounds(u, i); /* outer loops first */
     }
-    if (products)
-        mark_products(u);
-    else
-        mark_arrays(u);
+    mark_arrays(u);
     if (count_added(u) > MOST_INSTRUCTIONS) return SMELT_OK;
     for (int i = 0; i < count; i++) {
         if (!u->wanted[i]) continue;
@@ -240,19 +198,13 @@ static smelt_status unroll(struct unrolling *u, bool products, bool *any) {
     return SMELT_OK;
 }
 
-static smelt_status unroll_some(struct unit *unit, bool products) {
+smelt_status pass_ptx_unroll(struct unit *unit) {
     struct unrolling u = {.unit = unit};
     bool any = false;
     smelt_status status = flow_find(unit, unit->entry, &u.arena, &u.flow);
-    if (status == SMELT_OK && u.flow.loop_count && !u.flow.irreducible) status = unroll(&u, products, &any);
+    if (status == SMELT_OK && u.flow.loop_count && !u.flow.irreducible) status = unroll(&u, &any);
     arena_free(&u.arena);
     if (status != SMELT_OK || !any) return status;
     return ptx_run_passes(unit, "function(loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
                                 "instcombine<no-verify-fixpoint>,simplifycfg,gvn,adce)");
-}
-
-smelt_status pass_ptx_unroll(struct unit *unit) {
-    TRY(unroll_some(unit, false));
-    if (!intrinsic_function(unit->module, INTRINSIC_SIMD_MATRIX_PRODUCT)) return SMELT_OK;
-    return unroll_some(unit, true);
 }
