@@ -244,3 +244,48 @@ kernel void much_stored(device const short *a [[buffer(0)]], device short *o [[b
     o[i] = short(v);
     if (v % 3 == 0) p[i] = v;
 }
+
+// Loops over the grid.
+kernel void strides(device const half *a [[buffer(0)]], device half *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                    constant uint &step [[buffer(3)]], uint first [[thread_position_in_grid]]) {
+  for (uint i = first; i < n; i += step) out[i] = half(float(a[i]) * 3 + 1);
+}
+kernel void strides_long(device const float *a [[buffer(0)]], device const short *b [[buffer(1)]], device float *out [[buffer(2)]],
+                         constant uint &n [[buffer(3)]], uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  for (ulong i = first; i < n; i += threads) out[i] = a[i] + float(b[i]);
+}
+// What a round leaves for the next one.
+kernel void strides_summed(device const int *a [[buffer(0)]], device int *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                           uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  if (first >= n) return;
+  int sum = int(first) * 7, rounds = 0;
+  for (uint i = first; i < n; i += threads) {
+    sum += a[i] * ++rounds;
+    out[i] = sum;
+  }
+}
+kernel void strides_in_place(device float *a [[buffer(0)]], constant uint &n [[buffer(1)]], uint first [[thread_position_in_grid]],
+                             uint threads [[threads_per_grid]]) {
+  for (uint i = first; i < n; i += threads) a[i] = a[i] * 2 + 1;
+}
+// Some threads have more rounds than their neighbours, everywhere.
+kernel void strides_uneven(device const int *a [[buffer(0)]], device int *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                           uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  const uint end = first % 3 == 0 ? n : n / 2;
+  uint i = first;
+  do {
+    out[i] = a[i] + int(end);
+    i += threads;
+  } while (i < end);
+}
+// A start that wraps between neighbours.
+kernel void strides_wrapped(device int *out [[buffer(0)]], constant uint &n [[buffer(1)]], constant uint &offset [[buffer(2)]],
+                            uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  ulong i = first + offset;
+  uint j = first;
+  do {
+    out[j] = int(i >> 16) + int(i);
+    i += threads;
+    j += threads;
+  } while (i < n);
+}

@@ -83,4 +83,16 @@ for w in part((60, 256, 333)):
     check("chained", (128,), (64,), [first, w], PLAIN, expected={0: struct.pack(f"<{2 * (w + 64)}i", *rows[0], *rows[1])})
 first, out = Input("float32", 600), Output("float32", 600)
 check("scaled_rows", (128,), (64,), [first, out, 300], PLAIN, code="any")
+
+# Loops over the grid: as many rounds for all neighbours, one more for some, none.
+for count, n, step in part(((96, 1000, 96), (96, 96, 96), (96, 193, 97), (100, 0, 100), (96, 90, 96), (64, 300, 70), (1040, 4000, 1040))):
+    check("strides", (count,), (64,), [Input("float16", n + 8), Output("float16", n + 8), n, step], NEAR8)
+for count, n in part(((96, 700), (101, 500), (64, 65))):
+    check("strides_long", (count,), (64,), [Input("float32", n), Input("int16", n), Output("float32", n), n], NEAR4)
+    check("strides_summed", (count,), (64,), [Input("int32", n), Output("int32", n), n], NEAR4)
+    check("strides_uneven", (count,), (32,), [Input("int32", n + count), Output("int32", n + count), n], NEAR4)
+    first = Input("float32", n)
+    check("strides_in_place", (count,), (64,), [first, n], NEAR4,
+          expected={0: struct.pack(f"<{n}f", *(value * 2 + 1 for value in first.values))})
+check("strides_wrapped", (96,), (64,), [Output("int32", 400), 300, 2**32 - 5], NEAR4)
 print("coarsened code: right")

@@ -94,9 +94,58 @@ kernel void k({", ".join(arguments)}, constant uint &w [[buffer({more})]], const
             self.width, self.limit]
 
 
-def run(seed, folder):
-    kernel = Kernel(seed)
-    path = os.path.join(folder, "k.metal")
+class Loop(Kernel):
+    """Threads that loop over the grid: their rounds run together."""
+
+    def __init__(self, seed):
+        self.random = r = random.Random(-seed)
+        self.plane, self.grid, self.group = False, (r.choice((1, 7, 31, 64, 65, 66, 96)),), (r.choice((32, 64, 20)),)
+        self.inputs = [r.choice(list(TYPES)) for _ in range(r.randint(1, 3))]
+        self.outputs = [r.choice(list(TYPES)) for _ in range(r.randint(1, 2))]
+        self.width, self.limit = r.choice((5, 8, 16)), r.choice((0, 3, 40, 96, 200, 261, COUNT))
+        self.text = self.write()
+
+    def index(self):
+        return self.random.choice(("i", "i", "i", "i", "(i % w)", "(i / 3)", "w", "(i & 12)", f"({COUNT - 1} - i)"))
+
+    def value(self, depth=2):
+        r = self.random
+        if depth == 0 or r.random() < 0.3:
+            return r.choice((f"int(i{r.randrange(len(self.inputs))}[{self.index()}])", str(r.randint(-9, 9)), "int(i)", "int(p)", "v"))
+        a, b = self.value(depth - 1), self.value(depth - 1)
+        return r.choice((f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} ^ {b})", f"max({a}, {b})", f"({a} > {b} ? {a} : {b})"))
+
+    def write(self):
+        r, count = self.random, len(self.inputs)
+        arguments = [f"device const {kind} *i{i} [[buffer({i})]]" for i, kind in enumerate(self.inputs)]
+        arguments += [f"device {kind} *o{i} [[buffer({count + i})]]" for i, kind in enumerate(self.outputs)]
+        more = len(arguments)
+        used = " + ".join(f"int(i{i}[i])" for i in range(count))
+        lines = [f"v += {self.value()};" for _ in range(r.randint(0, 2))]
+        # As above, every argument is used.
+        lines += [f"o{i}[i] = (({self.value(1)} + v) ^ 21) + ({used}) * int(w);" for i in range(len(self.outputs))]
+        r.shuffle(lines)
+        return f"""#include <metal_stdlib>
+using namespace metal;
+kernel void k({", ".join(arguments)}, constant uint &w [[buffer({more})]], constant uint &n [[buffer({more + 1})]],
+              uint p [[thread_position_in_grid]], uint all [[threads_per_grid]]) {{
+    {r.choice(("", "if (p >= n) return;"))}
+    int v = int(p) - 3;
+    for ({r.choice(("uint", "uint", "ulong"))} i = p; i < n; i += {r.choice(("all", "all", "all + w"))}) {{
+        {" ".join(lines)}
+    }}
+}}
+"""
+
+    def buffers(self):
+        coarse.RANDOM.seed(self.random.random())
+        return [coarse.Input(TYPES[kind], COUNT) for kind in self.inputs] + [coarse.Output(TYPES[kind], COUNT) for kind in self.outputs] + [
+            self.width, self.limit]
+
+
+def run(seed, folder, kind):
+    kernel = kind(seed)
+    path = os.path.join(folder, f"{kind.__name__}{seed}.metal")  # what is shown of a path is remembered
     with open(path, "w", encoding="utf-8") as file:
         file.write(kernel.text)
     try:
@@ -109,5 +158,6 @@ def run(seed, folder):
 first, count = (int(word) for word in sys.argv[2:4]) if len(sys.argv) > 3 else (1, 12 if coarse.FULL else 6)
 with tempfile.TemporaryDirectory() as scratch:
     for number in range(first, first + count):
-        run(number, scratch)
+        run(number, scratch, Kernel)
+        run(number, scratch, Loop)
 print(f"{count} random kernels: right")

@@ -1,9 +1,10 @@
 /* Coarsening: one thread of the hardware does the work of several of the kernel's (coarsen.c).
  *
- * The kernel's code, which has no loops, is taken apart. A thread's *first* part is its loads that always run
- * and what they need; the *rest* is everything else. Code for several threads runs the first parts of all,
- * then the rest of each. Branches to the thread's end on the way (*guards*) are asked for all threads at
- * once; if one of them would leave, the threads run one after the other, in the code as it was. */
+ * The kernel's code, which has no loops or is one (coarse_loop.c), is taken apart. A thread's *first* part is
+ * its loads that always run and what they need; the *rest* is everything else. Code for several threads runs
+ * the first parts of all, then the rest of each. Branches to the thread's end on the way (*guards*) are asked
+ * for all threads at once; if one of them would leave, the threads run one after the other, in the code as it
+ * was. */
 #ifndef SMELT_COMPILER_PTX_COARSE_H
 #define SMELT_COMPILER_PTX_COARSE_H
 
@@ -13,6 +14,7 @@
 #define COARSE_NEIGHBOURS 8 /* most threads side by side whose work one does */
 #define COARSE_ROUNDS 2     /* most rounds of them */
 #define COARSE_MOST (COARSE_NEIGHBOURS * COARSE_ROUNDS)
+#define COARSE_PHIS 16 /* of a loop, at most */
 
 /* By how many bytes, or by how much, a value differs between neighbours in a dimension. */
 enum step_kind { STEP_NONE, STEP_KNOWN, STEP_NEAR, STEP_ALIKE, STEP_UNKNOWN };
@@ -58,6 +60,7 @@ struct coarsening {
     int count;
     struct coarse_number *numbers; /* items by value */
     const char *because;           /* it is not coarsened: a sentence's end; NULL: it can be */
+    int loop; /* the only block of the kernel's loop, in the flow; -1: there is no loop */
     /* What positions are computed from, once code is built. */
     LLVMValueRef tile,
         own;           /* in the dimension: where the block begins, and the hardware thread's place in it */
@@ -69,6 +72,10 @@ struct coarsening {
     /* one_group: the group of a round's first thread in the dimension, and its place there. */
     LLVMValueRef begin_group[COARSE_ROUNDS], within[COARSE_ROUNDS];
 };
+
+static inline LLVMBasicBlockRef coarse_loop_block(const struct coarsening *c) {
+    return c->flow.blocks[c->loop].block;
+}
 
 /* The item of a value; NULL: it is not an instruction of the kernel. */
 struct coarse_item *coarse_item_of(struct coarsening *c, LLVMValueRef value);
@@ -112,11 +119,21 @@ LLVMValueRef coarse_position(struct coarsening *c, LLVMValueRef call, LLVMValueR
 
 /* coarse_copies.c — a value of the first part, for thread number `t`, at the builder's place. */
 LLVMValueRef coarse_first_value(struct coarsening *c, unsigned t, LLVMValueRef value);
+/* … an operand for thread number `t`, if it is there. */
+LLVMValueRef coarse_operand(struct coarsening *c, unsigned t, LLVMValueRef operand);
+/* … builds an instruction for thread number `t`, unless it is there; in any case. */
+void coarse_copy(struct coarsening *c, unsigned t, struct coarse_item *item);
+void coarse_copy_anew(struct coarsening *c, unsigned t, struct coarse_item *item);
 /* … what has been built is no longer used. */
 void coarse_forget_copies(struct coarsening *c);
+/* … the guards, from the end of `block` on: the builder is then behind them. */
+void coarse_build_guards(struct coarsening *c, LLVMBasicBlockRef block, LLVMBasicBlockRef plain);
 /* … the code for several threads, from the end of `block` on. A thread of which a guard is
  * not sure leads to `plain`. */
 smelt_status coarse_build(struct coarsening *c, LLVMBasicBlockRef block, LLVMBasicBlockRef plain);
+
+/* coarse_loop.c — the same for a kernel that is a loop. */
+void coarse_build_loop(struct coarsening *c, LLVMBasicBlockRef block, LLVMBasicBlockRef plain);
 
 /* coarse_wide.c — the bytes of one access for neighbours. */
 uint64_t coarse_wide_bytes(struct coarsening *c, LLVMValueRef access);

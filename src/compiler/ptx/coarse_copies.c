@@ -19,23 +19,27 @@ static LLVMValueRef present(struct coarsening *c, unsigned t, struct coarse_item
     return item->copies[t];
 }
 
-static LLVMValueRef operand_for(struct coarsening *c, unsigned t, LLVMValueRef operand) {
+LLVMValueRef coarse_operand(struct coarsening *c, unsigned t, LLVMValueRef operand) {
     struct coarse_item *item = coarse_item_of(c, operand);
     return item ? present(c, t, item) : operand;
 }
 
 /* Of an instruction that is neither a phi nor a terminator, whose operands are present. */
-static void copy_item(struct coarsening *c, unsigned t, struct coarse_item *item) {
+void coarse_copy_anew(struct coarsening *c, unsigned t, struct coarse_item *item) {
     LLVMValueRef value = NULL;
     if (intrinsic_traits(intrinsic_of(item->value))->kind == OF_THREAD)
         value = coarse_position(c, item->value, constant_i32(c->unit, t));
     if (!value) {
         value = LLVMInstructionClone(item->value);
         for (int o = 0; o < LLVMGetNumOperands(value); o++)
-            LLVMSetOperand(value, (unsigned)o, operand_for(c, t, LLVMGetOperand(value, (unsigned)o)));
+            LLVMSetOperand(value, (unsigned)o, coarse_operand(c, t, LLVMGetOperand(value, (unsigned)o)));
         LLVMInsertIntoBuilder(c->unit->builder, value);
     }
     item->copies[t] = value;
+}
+
+void coarse_copy(struct coarsening *c, unsigned t, struct coarse_item *item) {
+    if (!present(c, t, item)) coarse_copy_anew(c, t, item);
 }
 
 /* ---- The first parts. */
@@ -52,7 +56,7 @@ LLVMValueRef coarse_first_value(struct coarsening *c, unsigned t, LLVMValueRef v
     }
     for (int o = 0; o < LLVMGetNumOperands(value); o++)
         (void)coarse_first_value(c, t, LLVMGetOperand(value, (unsigned)o));
-    copy_item(c, t, item);
+    coarse_copy_anew(c, t, item);
     return item->copies[t];
 }
 
@@ -79,8 +83,9 @@ static LLVMBasicBlockRef append_block(struct coarsening *c) {
     return LLVMAppendBasicBlockInContext(c->unit->context, c->unit->entry, "");
 }
 
-static void build_guards(struct coarsening *c, LLVMBasicBlockRef plain) {
+void coarse_build_guards(struct coarsening *c, LLVMBasicBlockRef block, LLVMBasicBlockRef plain) {
     LLVMBuilderRef b = c->unit->builder;
+    LLVMPositionBuilderAtEnd(b, block);
     for (int i = 0; i < c->flow.block_count; i++) {
         if (c->blocks[i].guard < 0) continue;
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(c->flow.blocks[i].block);
@@ -118,7 +123,7 @@ static void copy_phi(struct coarsening *c, unsigned t, struct coarse_item *item)
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
         if (!leads_to(c, from, own)) continue;
-        LLVMValueRef value = operand_for(c, t, LLVMGetIncomingValue(phi, i));
+        LLVMValueRef value = coarse_operand(c, t, LLVMGetIncomingValue(phi, i));
         LLVMBasicBlockRef copy_from = copy_of_block(c, from);
         LLVMAddIncoming(copy, &value, &copy_from, 1);
     }
@@ -139,7 +144,7 @@ static void copy_end(struct coarsening *c, unsigned t, struct coarse_item *item,
     }
     LLVMValueRef copy = LLVMInstructionClone(end);
     if (LLVMGetNumOperands(copy) && !LLVMValueIsBasicBlock(LLVMGetOperand(copy, 0)))
-        LLVMSetOperand(copy, 0, operand_for(c, t, LLVMGetOperand(copy, 0)));
+        LLVMSetOperand(copy, 0, coarse_operand(c, t, LLVMGetOperand(copy, 0)));
     for (unsigned s = 0; s < LLVMGetNumSuccessors(copy); s++)
         LLVMSetSuccessor(copy, s, copy_of_block(c, LLVMGetSuccessor(copy, s)));
     LLVMInsertIntoBuilder(b, copy);
@@ -153,7 +158,7 @@ static void copy_rest_of(struct coarsening *c, unsigned t, struct coarse_item *i
         copy_phi(c, t, item);
     } else if (kind != OF_RETURN && kind != OF_LAUNCH && !present(c, t, item)) {
         bool later = item->wide && LLVMIsAStoreInst(item->value);
-        if (!later) copy_item(c, t, item);
+        if (!later) coarse_copy_anew(c, t, item);
     }
 }
 
@@ -175,8 +180,7 @@ static void copy_rest(struct coarsening *c, unsigned t, LLVMBasicBlockRef next) 
 }
 
 smelt_status coarse_build(struct coarsening *c, LLVMBasicBlockRef block, LLVMBasicBlockRef plain) {
-    LLVMPositionBuilderAtEnd(c->unit->builder, block);
-    build_guards(c, plain);
+    coarse_build_guards(c, block, plain);
     build_first(c);
     for (unsigned first = 0; first < coarse_threads(&c->form); first += c->form.threads) {
         for (unsigned t = 0; t < c->form.threads; t++) copy_rest(c, first + t, append_block(c));

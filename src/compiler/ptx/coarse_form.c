@@ -183,6 +183,21 @@ static void choose_rounds(struct coarsening *c, const struct survey *s) {
     form->rounds = COARSE_ROUNDS;
 }
 
+/* What threads far apart in memory, or in the grid, gain by running together is less than what they lose by
+ * being fewer. */
+static bool loop_gains(struct coarsening *c) {
+    if (!c->form.neighbours) return false;
+    for (int i = 0; i < c->count; i++) {
+        LLVMValueRef access = c->items[i].value;
+        if (c->items[i].block != c->loop || (!LLVMIsALoadInst(access) && !LLVMIsAStoreInst(access))) continue;
+        LLVMValueRef address = LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
+        struct step step = coarse_step(c, address, c->form.dimension);
+        bool alike = LLVMIsALoadInst(access) && step.kind == STEP_KNOWN && step.amount == 0;
+        if (!c->items[i].wide && !alike) return false;
+    }
+    return true;
+}
+
 void coarse_choose(struct coarsening *c) {
     const struct code_shape *shape = &c->unit->request->shape;
     struct survey s = {.widest = 0};
@@ -221,5 +236,8 @@ void coarse_choose(struct coarsening *c) {
     }
     forget_steps(c);
     mark_wide(c);
-    choose_rounds(c, &s);
+    if (c->loop < 0)
+        choose_rounds(c, &s);
+    else if (!loop_gains(c))
+        c->form.threads = 0, c->because = "threads run loops";
 }

@@ -156,6 +156,18 @@ static struct step step_of_operation(struct coarsening *c, LLVMValueRef value, i
     }
 }
 
+/* A counter that grows by the same number in all threads. */
+static struct step step_of_phi(struct coarsening *c, LLVMValueRef phi, int dimension) {
+    LLVMValueRef next = phi_incoming(phi, coarse_loop_block(c)), start = NULL;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) != coarse_loop_block(c)) start = LLVMGetIncomingValue(phi, i);
+    if (!start || !LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd) return unknown;
+    LLVMValueRef a = LLVMGetOperand(next, 0), b = LLVMGetOperand(next, 1), by = a == phi ? b : a;
+    if (a != phi && b != phi) return unknown;
+    struct step growth = coarse_step(c, by, dimension);
+    return growth.kind == STEP_KNOWN && growth.amount == 0 ? coarse_step(c, start, dimension) : unknown;
+}
+
 struct step coarse_step(struct coarsening *c, LLVMValueRef value, int dimension) {
     struct coarse_item *item = coarse_item_of(c, value);
     if (!item) return known(0);
@@ -165,6 +177,8 @@ struct step coarse_step(struct coarsening *c, LLVMValueRef value, int dimension)
     enum intrinsic_kind kind = intrinsic_traits(intrinsic_of(value))->kind;
     if (kind == OF_THREAD)
         *step = step_of_intrinsic(c, value, dimension);
+    else if (item->block == c->loop && LLVMIsAPHINode(value))
+        *step = step_of_phi(c, value, dimension);
     else if (!item->first)
         *step = unknown;
     else if (operands_alike(c, value, dimension))

@@ -93,7 +93,10 @@ static smelt_status build_version(struct coarsening *c, struct version *v, bool 
     v->first = c->first[c->form.dimension];
     v->step = c->step;
     LLVMBuildCondBr(b, coarse_all_inside(c), together, v->otherwise);
-    TRY(coarse_build(c, together, v->otherwise));
+    if (c->loop >= 0)
+        coarse_build_loop(c, together, v->otherwise);
+    else
+        TRY(coarse_build(c, together, v->otherwise));
     coarse_forget_copies(c);
     return SMELT_OK;
 }
@@ -210,8 +213,17 @@ static smelt_status report(struct coarsening *c) {
                     stores, stores == 1 ? "" : "s");
 }
 
+bool ptx_coarsens_loop(struct unit *unit) {
+    struct coarsening c = {.unit = unit, .loop = -1};
+    if (!unit->request->shape.coarse) return false;
+    bool apart = coarse_take_apart(&c) == SMELT_OK && !c.because && c.loop >= 0;
+    if (apart) coarse_choose(&c);
+    arena_free(&c.arena);
+    return apart && c.form.threads;
+}
+
 smelt_status pass_ptx_coarsen(struct unit *unit) {
-    struct coarsening c = {.unit = unit};
+    struct coarsening c = {.unit = unit, .loop = -1};
     bool wanted = unit->request->shape.coarse, why = unit->request->output == COMPILE_WHY;
     smelt_status status = coarse_take_apart(&c);
     unit->result->image.alone = c.because != NULL;

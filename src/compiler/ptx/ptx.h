@@ -67,6 +67,8 @@ smelt_status pass_ptx_early(struct unit *unit);
 
 /* coarsen.c — one thread of the hardware does the work of several, where the shape allows it. */
 smelt_status pass_ptx_coarsen(struct unit *unit);
+/* … whether the kernel is a loop whose threads will run together: then its rounds stay apart. */
+bool ptx_coarsens_loop(struct unit *unit);
 
 /* inside.c — tests of accesses become comparisons, and code that describes an access that fails one. */
 smelt_status pass_ptx_inside(struct unit *unit);

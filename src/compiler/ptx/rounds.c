@@ -265,6 +265,7 @@ static smelt_status each_loop(struct unit *unit, bool change, uint64_t *instruct
 
 smelt_status pass_ptx_rounds(struct unit *unit) {
     uint64_t instructions = 0;
+    if (ptx_coarsens_loop(unit)) return SMELT_OK;
     TRY(each_loop(unit, false, &instructions));
     if (!instructions) return SMELT_OK;
     if (instructions > MOST_INSTRUCTIONS)
