@@ -388,6 +388,21 @@ def test_loops_nested_deeply_are_optimised_once(scratch):
     expect(max(sizes) < 40 * depth, f"IR instructions after it is optimised: {sizes}")
 
 
+def test_values_beyond_the_registers_are_spilled_in_time(scratch):
+    """A loop over more values of a thread than there are registers."""
+    if not FULL:  # takes seconds
+        return
+    times = []
+    for values in (250, 500):
+        source = (signature("values") + "".join(f"  float y{k} = in[(i + {k}u) & 1023u];\n" for k in range(values)) +
+                  "  float r = 0;\n  for (int n = 0; n < 2; n++) {\n" +
+                  "".join(f"    r += y{k} * y{values - 1 - k};\n" for k in range(values)) + "  }\n  out[i] = r;\n}\n")
+        done = scratch.run(["show", scratch.file(f"values{values}.metal", HEADER + source), "values", "--time"])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        times.append(max(float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("generate code ")))
+    expect(times[1] < 5 * times[0], f"processor milliseconds of generating code for 250 and 500 values: {times}")
+
+
 def test_long_chains_of_calls_are_inlined_once(scratch):
     """Each function returns a structure, through memory of its caller."""
     chain, times = "struct S { float4 a; uint b[4]; };\nS f0(S s, float x) { s.a = s.a * x; return s; }\n", []
