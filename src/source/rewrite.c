@@ -173,6 +173,10 @@ static void rewrite_number(struct rewriter *r, uint32_t i) {
     bool bfloat = length > 2 && (digits[length - 2] | 32) == 'b' && (digits[length - 1] | 32) == 'f';
     bool real = hexadecimal || memchr(digits, '.', length) || memchr(digits, 'e', length) ||
                 memchr(digits, 'E', length);
+    /* 6.5504e+4F16 is how clang spells __FLT16_MAX__. */
+    bool suffixed =
+        length > 3 && (digits[length - 3] | 32) == 'f' && memcmp(digits + length - 2, "16", 2) == 0;
+    if (suffixed) return;
     if (half || bfloat) {
         length -= half ? 1 : 2;
         put_instead(r, i,
