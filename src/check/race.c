@@ -5,8 +5,9 @@
  * thread counts the barriers it has passed, of the threadgroup and of its simdgroup, that order the memory's
  * kind. An earlier access is in order with a later one of the same threadgroup if its thread had passed fewer
  * barriers of the threadgroup then, or, in one simdgroup, fewer of the simdgroup. Accesses of different
- * threadgroups are never in order, unless the kernel uses fences: those are trusted. Two writes of the same
- * value are not a finding.
+ * threadgroups are never in order, unless the kernel uses fences: those are trusted, also where threads of
+ * one threadgroup meet in between at a barrier for other memory. Two writes of the same value are not a
+ * finding.
  *
  * For every four bytes, a word, the last write and two reads by different threads since are kept: its cell.
  * Accesses of a part of a word, of elements of one or two bytes, are kept by the part's first byte, so that
@@ -72,10 +73,11 @@ static uint32_t current_interval(struct check *check, enum memory_kind kind) {
     struct interval now = {.group = check->group.number,
                            .simdgroup = simdgroup,
                            .barriers = thread->barriers[kind],
-                           .simdgroup_barriers = thread->simdgroup_barriers[kind]};
+                           .simdgroup_barriers = thread->simdgroup_barriers[kind],
+                           .all_barriers = kind == DEVICE_MEMORY ? thread->all_barriers : 0};
     const struct interval *known = *latest ? &check->intervals[*latest] : NULL;
     if (!known || known->group != now.group || known->barriers != now.barriers ||
-        known->simdgroup_barriers != now.simdgroup_barriers)
+        known->simdgroup_barriers != now.simdgroup_barriers || known->all_barriers != now.all_barriers)
         *latest = add_interval(check, &now);
     return thread->interval[kind] = *latest;
 }
@@ -101,6 +103,9 @@ void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup, const struct che
         ++*(of_simdgroup ? &thread->simdgroup_barriers[k] : &thread->barriers[k]);
         thread->interval[k] = 0;
     }
+    if (of_simdgroup) return;
+    thread->all_barriers++;
+    thread->interval[DEVICE_MEMORY] = 0;
 }
 
 void smelt_check_fence(void) {
@@ -114,6 +119,7 @@ static bool is_ordered(const struct check *check, uint64_t before, uint64_t now)
                           *b = &check->intervals[interval_of(now)];
     if (a->group != b->group) return check->fenced;
     if (thread_of(before) == thread_of(now) || a->barriers < b->barriers) return true;
+    if (check->fenced && a->all_barriers < b->all_barriers) return true;
     return a->simdgroup == b->simdgroup && a->simdgroup_barriers < b->simdgroup_barriers;
 }
 

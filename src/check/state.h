@@ -45,6 +45,7 @@ enum memory_kind { DEVICE_MEMORY, THREADGROUP_MEMORY, MEMORY_KINDS };
 struct thread_state {
     uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
     uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
+    uint32_t all_barriers;                     /* of the threadgroup, whatever memory they name */
     uint32_t interval[MEMORY_KINDS];           /* where it is; 0: to be found */
     const struct check_site *barrier;          /* the site of the last one that it reached; NULL: none */
     /* At a simdgroup function (simdgroup.c): its place, and the shadow of what other lanes may take. */
@@ -57,6 +58,7 @@ struct thread_state {
 struct interval {
     uint32_t group, simdgroup;
     uint32_t barriers, simdgroup_barriers;
+    uint32_t all_barriers; /* of device memory; else 0 */
 };
 
 /* What an access is meant for. */

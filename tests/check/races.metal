@@ -166,3 +166,41 @@ kernel void words_and_their_parts(device uchar *o [[buffer(0)]], device half *h 
   threadgroup_barrier(mem_flags::mem_device);
   ((device uint *)o)[63 - t] = uint(h[t]);
 }
+
+// The group that is counted last adds up what all groups wrote: fences order device memory, and the barrier the threads.
+// run: -b 0=ones:float32:256 -b 1:out:float32:8 -b 2:out:uint32:1 -b 3:out:float32:1 --grid 256 --threadgroup 32
+kernel void the_last_group_adds(device const float *a [[buffer(0)]], device float *partial [[buffer(1)]],
+                                device atomic_uint *done [[buffer(2)]], device float *o [[buffer(3)]],
+                                uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]],
+                                uint g [[threadgroup_position_in_grid]], uint n [[threadgroups_per_grid]]) {
+  threadgroup bool last;
+  float s = simd_sum(a[i]);
+  if (t == 0) {
+    partial[g] = s;
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+    last = atomic_fetch_add_explicit(done, 1u, memory_order_relaxed) == n - 1;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (last) {
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+    s = simd_sum(t < n ? partial[t] : 0);
+    if (t == 0) o[0] = s;
+  }
+}
+
+// One simdgroup loads what the other one uses a round later: two buffers, one barrier per round.
+// run: -b 0=arange:float32:128 -b 1:out:float32:128 --grid 64 --threadgroup 64
+kernel void a_producer_and_a_consumer(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                      uint lane [[thread_index_in_simdgroup]],
+                                      uint sg [[simdgroup_index_in_threadgroup]]) {
+  threadgroup float s[2][32];
+  if (sg == 0) s[0][lane] = a[lane];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 4; k++) {
+    if (sg == 1)
+      o[k * 32 + lane] = 2 * s[k & 1][31 - lane];
+    else if (k < 3)
+      s[(k + 1) & 1][lane] = a[(k + 1) * 32 + lane];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+}
