@@ -93,14 +93,14 @@ def test_source_that_takes_too_much_memory(scratch):
 
 
 # Little for clang to read, much for LLVM to unroll.
-LARGE_BODY = """float x = inp[0];
+# Each loop alone is not too large to be unrolled on request.
+LARGE_BODY = "float x = inp[0];\n" + """
 #pragma clang loop unroll(full)
-for (int k = 0; k < 20000; k++) {
+for (int k = 0; k < 300; k++) {
   x = precise::sin(x) + precise::pow(x, float(k));
   if (x > 3) x -= inp[k % 4];
 }
-out[0] = x;
-"""
+""" * 40 + "out[0] = x;\n"
 
 
 def test_code_that_takes_too_long(scratch):
