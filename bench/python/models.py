@@ -71,7 +71,7 @@ def vit(to: Settings) -> None:
 
 def sam(to: Settings) -> None:
     config = transformers.SamVisionConfig(hidden_size=1280, num_hidden_layers=to.layers, num_attention_heads=16, mlp_dim=5120,
-                                          global_attn_indexes=list(range(to.layers - 1, 0, -4)))
+                                          global_attn_indexes=list(range(to.layers - 1, 0, -8)))
     stock = transformers.SamVisionModel(config).eval().to(to.device, torch.bfloat16)
     ours = copy.deepcopy(stock)
     ours.set_attn_implementation("smelt")

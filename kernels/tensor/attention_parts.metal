@@ -27,6 +27,9 @@ struct attention_size {
     long mask_first, mask_strides[4]; // of batches, heads, rows, keys; in elements
     int parts, part_keys;             // of attention_split.metal
     int lines;                        // of ATTENTION_WIDTH keys
+    struct {
+        long first, strides[3]; // of batches, heads, rows; in elements
+    } places[3];                // of q, k and v, of attention_warpgroups.metal: to the others, they are contiguous
 };
 
 #if ATTENTION_MASK == 4

@@ -6,7 +6,7 @@
 // holds scores of two rows, as the products leave them. Their exponentials, rounded, are the left matrix of the next product
 // without a move. Products of one block with the values run while the next block's exponentials are computed.
 //
-// Rows of q, k and v begin at multiples of 16 bytes.
+// Rows of q, k and v begin at multiples of 16 bytes; where, size.places says.
 
 static_assert(sizeof(T) == 2 && (D == 64 || D == 128) && ROWS == 128 && KEYS == 128, "the tile of this kernel");
 constant constexpr uint bfloat_type = is_same_v<T, bfloat>, map_type = bfloat_type ? 10 : 6;
@@ -22,6 +22,12 @@ constant constexpr int PERIOD = KEYS % WIDTH == 0 && WIDTH >= 8 ? WIDTH / 8 : 0;
 #endif
 
 using mpp::tensor_ops::__tensor_ops_detail::matrix_at;
+
+// The first row of a head of q, k or v.
+inline device const T *head_at(device const T *data, uint array, uint batch, uint head, constant attention_size &size) {
+    constant const auto &place = size.places[array];
+    return data + place.first + batch * place.strides[0] + head * place.strides[1];
+}
 
 inline ulong further(ulong matrix, uint bytes) { return matrix + (bytes >> 4); }
 
@@ -167,7 +173,8 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     const uint row_blocks = (size.rows + ROWS - 1) / ROWS, head = __smelt_ptx_broadcast(group / row_blocks);
     const int first = __smelt_ptx_broadcast((row_blocks - 1 - group % row_blocks) * ROWS);
     const uint batch = head / size.heads, head_of_batch = head % size.heads;
-    const long key_head = (long)batch * size.key_heads + head_of_batch / (size.heads / size.key_heads);
+    const uint key_head = head_of_batch / (size.heads / size.key_heads);
+    device const T *const own_queries = head_at(q, 0, batch, head_of_batch, size);
     const head_mask own_mask = MASK_OF(batch, head_of_batch);
     const int past = size.keys - size.rows; // keys before the first row's own
     const int end = size.causal ? min(size.keys, first + ROWS + past) : size.keys, blocks = max(0, end + KEYS - 1) / KEYS;
@@ -179,11 +186,11 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
 
     // The keys' and the values' memory lends scratch space for the maps.
     if (simdgroup == 0)
-        __smelt_ptx_tensor_map(maps, memory + keys_at, (ulong)(k + key_head * size.keys * size.depth), size.depth, size.keys,
-                               size.depth * 2ul, 64, KEYS, map_type);
+        __smelt_ptx_tensor_map(maps, memory + keys_at, (ulong)head_at(k, 1, batch, key_head, size), size.depth, size.keys,
+                               size.places[1].strides[2] * 2, 64, KEYS, map_type);
     if (simdgroup == 1)
-        __smelt_ptx_tensor_map(maps + 128, memory + values_at, (ulong)(v + key_head * size.keys * size.value_depth),
-                               size.value_depth, size.keys, size.value_depth * 2ul, 64, KEYS, map_type);
+        __smelt_ptx_tensor_map(maps + 128, memory + values_at, (ulong)head_at(v, 2, batch, key_head, size), size.value_depth,
+                               size.keys, size.places[2].strides[2] * 2, 64, KEYS, map_type);
     if (thread_index == 64) {
         for (uint s = 0; s < stages; s++) {
             __smelt_ptx_barrier_init(keys_filled + 8 * s, 1);
@@ -197,7 +204,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         const int row = i / (D / 8), chunk = i % (D / 8);
         uint4 bits = 0;
         if (first + row < size.rows && chunk * 8 < size.depth)
-            bits = *(device const uint4 *)(q + ((long)head * size.rows + first + row) * size.depth + chunk * 8);
+            bits = *(device const uint4 *)(own_queries + (first + row) * size.places[0].strides[2] + chunk * 8);
         __smelt_ptx_store_shared(memory + chunk / 8 * part + row * 128 + ((chunk ^ row) & 7) * 16, bits.x, bits.y, bits.z, bits.w);
     }
     __smelt_ptx_fence_async();

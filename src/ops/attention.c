@@ -26,6 +26,9 @@ struct attention_size {
     int64_t mask_first, mask_strides[4];
     int parts, part_keys;
     int lines;
+    struct {
+        int64_t first, strides[3];
+    } places[3];
 };
 
 enum mask_kind { MASK_NONE, MASK_BOOLS, MASK_FLOATS, MASK_SAME, MASK_SUMS };
@@ -160,13 +163,22 @@ static smelt_status check_rest(struct attention *a) {
 
 /* ---- The arrays, where the kernels read them. */
 
-/* On the call's device; contiguous, except the mask. */
+/* Whether the kernel of warpgroups can read q, k or v as it is: by tensor maps, and 16 bytes at a time.
+ * Models have all three in one array, a row of each behind the other. */
+static bool has_wide_rows(const smelt_array *array) {
+    bool wide = array->strides[3] == 1 && ((uintptr_t)array->data & 15) == 0;
+    for (int d = 0; d < 3; d++)
+        if (array->shape.size[d] > 1) wide &= array->strides[d] >= (d == 2) && array->strides[d] % 8 == 0;
+    return wide;
+}
+
+/* On the call's device; contiguous, except the mask, and before a result is computed, what has_wide_rows. */
 static smelt_status place(struct attention *a, enum array_name name) {
     smelt_array *here = NULL;
     if (!a->arrays[name]) return SMELT_OK;
     TRY(call_bring(&a->call, a->arrays[name], &here));
     smelt_status status = SMELT_OK;
-    if (name == MASK) {
+    if (name == MASK || (name <= V && !a->arrays[OUT] && has_wide_rows(here))) {
         a->own[name] = here;
     } else {
         status = call_contiguous(&a->call, here, &a->own[name]);
@@ -174,6 +186,17 @@ static smelt_status place(struct attention *a, enum array_name name) {
     }
     a->arrays[name] = a->own[name];
     return status;
+}
+
+/* For the kernels that read q, k and v as contiguous arrays. */
+static smelt_status make_dense(struct attention *a) {
+    for (int i = Q; i <= V; i++) {
+        smelt_array *dense;
+        TRY(call_contiguous(&a->call, a->own[i], &dense));
+        smelt_array_release(a->own[i]);
+        a->arrays[i] = a->own[i] = dense;
+    }
+    return SMELT_OK;
 }
 
 static void end(struct attention *a) {
@@ -392,6 +415,15 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
     dispatch->threadgroup[0] = threads;
 }
 
+/* q, k or v, bound from its lowest element to its highest; where its rows are goes into a->size. */
+static smelt_array place_rows(struct attention *a, enum array_name name) {
+    const smelt_array *array = a->arrays[name];
+    int64_t dense[3] = {array->strides[0], array->strides[1], array->shape.size[3]};
+    for (int d = 0; d < 3; d++)
+        a->size.places[name].strides[d] = array->shape.size[d] > 1 ? array->strides[d] : dense[d];
+    return program_span(array, &a->size.places[name].first);
+}
+
 #define KERNEL_ARRAYS 9
 
 /* Runs a kernel on arrays by index; the sizes are at 4, the mask or bias_lines at 10, the sinks at 11,
@@ -399,12 +431,16 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
 static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *const arrays[KERNEL_ARRAYS]) {
     int rows, keys;
     smelt_function *function;
-    smelt_array mask;
+    smelt_array mask, spans[3];
     choose_tile(a, kernel, &rows, &keys);
     TRY(find_kernel(a, kernel, rows, keys, &function));
     smelt_dispatch_desc dispatch = {.device = a->call.device, .stream = a->apply.stream};
     choose_groups(a, kernel, rows, keys, &dispatch);
     for (int i = 0; i < KERNEL_ARRAYS; i++) dispatch.buffers[i].array = arrays[i];
+    for (int i = Q; i <= V && kernel == BY_WARPGROUPS; i++) {
+        spans[i] = place_rows(a, i);
+        dispatch.buffers[i].array = &spans[i];
+    }
     dispatch.buffers[4] = (smelt_buffer){.bytes = &a->size, .size = sizeof a->size};
     if (a->mask == MASK_SUMS && has_mask(kernel)) {
         dispatch.buffers[10].array = a->arrays[LINES];
@@ -451,9 +487,11 @@ static smelt_status attend_by_parts(struct attention *a, smelt_array *out, smelt
 
 static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *sums) {
     if (!out->size) return fill(a, sums, -INFINITY);
-    if (a->size.keys && choose_parts(a)) return attend_by_parts(a, out, sums);
+    bool parts = a->size.keys && choose_parts(a), by_warpgroups = !parts && is_by_warpgroups(a);
+    if (!by_warpgroups) TRY(make_dense(a));
+    if (parts) return attend_by_parts(a, out, sums);
     if (a->size.keys)
-        return run(a, is_by_warpgroups(a) ? BY_WARPGROUPS : FORWARD,
+        return run(a, by_warpgroups ? BY_WARPGROUPS : FORWARD,
                    (smelt_array *[KERNEL_ARRAYS]){a->arrays[Q], a->arrays[K], a->arrays[V], out, NULL, sums});
     if (a->arrays[SINKS])
         return fail(SMELT_ERROR_INVALID_ARGUMENT,

@@ -290,3 +290,18 @@ def test_warpgroups_of_a_gpu(dtype, heads, key_heads, rows, keys, depth, value_d
         # Weights are rounded to the dtype before they are multiplied.
         allowed = 8 * ROUNDOFF[dtype]
         np.testing.assert_allclose(values_of(made.to("cpu")), reference(q, k, v, scale, wanted, sink), rtol=allowed, atol=allowed)
+
+
+@pytest.mark.skipif(not any(device.startswith("cuda") for device in smelt.devices()), reason="there is no GPU")
+@pytest.mark.parametrize("rows, depth, offset", [(196, 80, 0), (130, 64, 8), (64, 64, 4), (3, 64, 0)])
+def test_a_gpu_reads_rows_of_one_array(rows, depth, offset):
+    """Queries, keys and values of a position behind each other, as linear layers leave them; and parts that are not aligned."""
+    batches, heads = 3, 2
+    packed = rng.standard_normal((batches, rows, 3 * heads * depth + 2 * offset)).astype(np.float32)
+    there = smelt.array(packed).astype("bfloat16").to("cuda")
+    packed = values_of(there.to("cpu"))
+    parts = [array[..., offset:offset + 3 * heads * depth].reshape(batches, rows, 3, heads, depth)
+             .transpose(2, 0, 3, 1, 4) for array in (packed, there)]
+    wanted, made = (attend(part[0], part[1], part[2]) for part, attend in zip(parts, (
+        lambda q, k, v: reference(q, k, v, 0.2), lambda q, k, v: smelt.scaled_dot_product_attention(q, k, v, scale=0.2))))
+    np.testing.assert_allclose(values_of(made.to("cpu")), wanted, rtol=8 * ROUNDOFF["bfloat16"], atol=8 * ROUNDOFF["bfloat16"])
