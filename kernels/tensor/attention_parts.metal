@@ -27,9 +27,12 @@ struct attention_size {
     long mask_first, mask_strides[4]; // of batches, heads, rows, keys; in elements
     int parts, part_keys;             // of attention_split.metal
     int lines;                        // of ATTENTION_WIDTH keys
-    struct {
-        long first, strides[3]; // of batches, heads, rows; in elements
-    } places[3];                // of q, k and v, of attention_warpgroups.metal: to the others, they are contiguous
+    int tiles;                        // of attention_warpgroups.metal
+    struct matrices {
+        long first, row, between; // in elements: where the first matrix begins, from row to row, from matrix to matrix
+        int batch, head, count;   // how many matrices further the next batch and head are, and how many there are
+        int unused;
+    } places[3]; // of q, k and v, to attention_warpgroups.metal; to the others, they are contiguous
 };
 
 #if ATTENTION_MASK == 4

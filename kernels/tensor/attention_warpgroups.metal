@@ -1,8 +1,9 @@
 // Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal precedes this
 // text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 and ATTENTION_KEYS 128.
 //
-// A threadgroup of three warpgroups, 384 threads, computes 128 rows. The last two have 64 rows each. The first copies blocks
-// of keys and values to threadgroup memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread
+// A threadgroup of three warpgroups, 384 threads, computes 128 rows at a time, number `group` and every further one that is as
+// many later as there are threadgroups. The last two warpgroups have 64 rows each. The first copies these rows of q, and blocks
+// of keys and values, to threadgroup memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread
 // holds scores of two rows, as the products leave them. Their exponentials, rounded, are the left matrix of the next product
 // without a move. Products of one block with the values run while the next block's exponentials are computed.
 //
@@ -14,7 +15,7 @@ constant constexpr uint bfloat_type = is_same_v<T, bfloat>, map_type = bfloat_ty
 constant constexpr uint part = 128 * 128, tile = D / 64 * part, stages = D == 64 ? 4 : 2;
 constant constexpr uint keys_at = tile, values_at = keys_at + stages * tile, barriers_at = values_at + stages * tile;
 // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
-constant constexpr uint needed = barriers_at + 8 * 4 * stages + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
+constant constexpr uint needed = barriers_at + 8 * (4 * stages + 2) + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
 constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 #if ATTENTION_MASK == 4
 // If blocks of keys are whole lines, a thread has the same columns in each block: the number of their pairs. Otherwise 0.
@@ -22,12 +23,6 @@ constant constexpr int PERIOD = KEYS % WIDTH == 0 && WIDTH >= 8 ? WIDTH / 8 : 0;
 #endif
 
 using mpp::tensor_ops::__tensor_ops_detail::matrix_at;
-
-// The first row of a head of q, k or v.
-inline device const T *head_at(device const T *data, uint array, uint batch, uint head, constant attention_size &size) {
-    constant const auto &place = size.places[array];
-    return data + place.first + batch * place.strides[0] + head * place.strides[1];
-}
 
 inline ulong further(ulong matrix, uint bytes) { return matrix + (bytes >> 4); }
 
@@ -162,50 +157,64 @@ inline void softmax(thread float (&scores)[64], bool all, int key, constant atte
 }
 #endif
 
+// Of a tile of ROWS rows: its first row, its head in the batch, and the blocks of keys that its rows see.
+struct tile_of_rows {
+    uint head, batch, head_of_batch, queries, keys, values; // the last three: numbers of matrices
+    int first, blocks;
+    tile_of_rows(uint tile, constant attention_size &size) {
+        // Tiles of a head follow each other, and share its keys in the cache; the longest rows of a causal mask first.
+        const uint row_blocks = (size.rows + ROWS - 1) / ROWS;
+        head = __smelt_ptx_broadcast(tile / row_blocks);
+        first = __smelt_ptx_broadcast((row_blocks - 1 - tile % row_blocks) * ROWS);
+        batch = head / size.heads, head_of_batch = head % size.heads;
+        const uint key_head = head_of_batch / (size.heads / size.key_heads);
+        queries = batch * size.places[0].batch + head_of_batch * size.places[0].head;
+        keys = batch * size.places[1].batch + key_head * size.places[1].head;
+        values = batch * size.places[2].batch + key_head * size.places[2].head;
+        const int end = size.causal ? min(size.keys, first + ROWS + size.keys - size.rows) : size.keys;
+        blocks = max(0, end + KEYS - 1) / KEYS;
+    }
+};
+
+// The stage of the next block, and the phase of its barriers.
+inline void advance(thread uint &stage, thread uint &parity) {
+    if (++stage == stages) stage = 0, parity ^= 1;
+}
+
 kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
                                        device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
                                        constant attention_size &size [[buffer(4)]],
                                        device float *log_sums [[buffer(5)]] MASK_PARAMETER SINKS_PARAMETER,
-                                       uint group [[threadgroup_position_in_grid]],
+                                       uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
                                        uint thread_index [[thread_index_in_threadgroup]]) {
     if (__smelt_gpu_target() != 901) return;
-    // Groups of a head follow each other, and share its keys in the cache; the longest rows of a causal mask first.
-    const uint row_blocks = (size.rows + ROWS - 1) / ROWS, head = __smelt_ptx_broadcast(group / row_blocks);
-    const int first = __smelt_ptx_broadcast((row_blocks - 1 - group % row_blocks) * ROWS);
-    const uint batch = head / size.heads, head_of_batch = head % size.heads;
-    const uint key_head = head_of_batch / (size.heads / size.key_heads);
-    device const T *const own_queries = head_at(q, 0, batch, head_of_batch, size);
-    const head_mask own_mask = MASK_OF(batch, head_of_batch);
-    const int past = size.keys - size.rows; // keys before the first row's own
-    const int end = size.causal ? min(size.keys, first + ROWS + past) : size.keys, blocks = max(0, end + KEYS - 1) / KEYS;
     const uint memory = __smelt_ptx_shared_address(__smelt_staging(memory_bytes)), barriers = memory + barriers_at;
     const uint keys_filled = barriers, keys_empty = keys_filled + 8 * stages, values_filled = keys_empty + 8 * stages,
-               values_empty = values_filled + 8 * stages;
+               values_empty = values_filled + 8 * stages, queries_filled = values_empty + 8 * stages,
+               queries_empty = queries_filled + 8;
     const uint simdgroup = __smelt_ptx_broadcast(thread_index >> 5);
     const ulong maps = __smelt_ptx_map_memory();
+    const int past = size.keys - size.rows; // keys before the first row's own
 
-    // The keys' and the values' memory lends scratch space for the maps.
-    if (simdgroup == 0)
-        __smelt_ptx_tensor_map(maps, memory + keys_at, (ulong)head_at(k, 1, batch, key_head, size), size.depth, size.keys,
-                               size.places[1].strides[2] * 2, 64, KEYS, map_type);
-    if (simdgroup == 1)
-        __smelt_ptx_tensor_map(maps + 128, memory + values_at, (ulong)head_at(v, 2, batch, key_head, size), size.value_depth,
-                               size.keys, size.places[2].strides[2] * 2, 64, KEYS, map_type);
-    if (thread_index == 64) {
+    // The maps of all heads. What they describe lends scratch space for them.
+    if (simdgroup < 3) {
+        constant const auto &place = size.places[simdgroup];
+        device const T *const data = (simdgroup == 0 ? q : simdgroup == 1 ? k : v) + place.first;
+        const uint scratch = memory + (simdgroup == 0 ? 0 : simdgroup == 1 ? keys_at : values_at);
+        __smelt_ptx_tensor_map_of(maps + 128 * simdgroup, scratch, (ulong)data, simdgroup == 2 ? size.value_depth : size.depth,
+                                  simdgroup == 0 ? size.rows : size.keys, place.row * 2ul, 64, KEYS, map_type, place.count,
+                                  place.between * 2ul);
+    }
+    if (thread_index == 96) {
         for (uint s = 0; s < stages; s++) {
             __smelt_ptx_barrier_init(keys_filled + 8 * s, 1);
             __smelt_ptx_barrier_init(values_filled + 8 * s, 1);
             __smelt_ptx_barrier_init(keys_empty + 8 * s, 2);
             __smelt_ptx_barrier_init(values_empty + 8 * s, 2);
         }
+        __smelt_ptx_barrier_init(queries_filled, 1);
+        __smelt_ptx_barrier_init(queries_empty, 2);
         __smelt_ptx_fence_barriers();
-    }
-    for (int i = thread_index; i < ROWS * D / 8; i += 384) {
-        const int row = i / (D / 8), chunk = i % (D / 8);
-        uint4 bits = 0;
-        if (first + row < size.rows && chunk * 8 < size.depth)
-            bits = *(device const uint4 *)(own_queries + (first + row) * size.places[0].strides[2] + chunk * 8);
-        __smelt_ptx_store_shared(memory + chunk / 8 * part + row * 128 + ((chunk ^ row) & 7) * 16, bits.x, bits.y, bits.z, bits.w);
     }
     __smelt_ptx_fence_async();
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -214,94 +223,117 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         __smelt_ptx_fewer_registers(24);
         if (simdgroup > 0) return;
         const uint leads = thread_index == 0;
-        __smelt_ptx_map_acquire(maps);
-        __smelt_ptx_map_acquire(maps + 128);
-        uint stage = 0, parity = 1;
-        for (int block = 0; block < blocks; block++) {
-            for (uint of = 0; of < 2; of++) {
-                const uint filled = (of ? values_filled : keys_filled) + 8 * stage;
-                __smelt_ptx_barrier_wait((of ? values_empty : keys_empty) + 8 * stage, parity);
-                __smelt_ptx_barrier_expect(filled, tile, leads);
-                for (uint i = 0; i < D / 64; i++)
-                    __smelt_ptx_tensor_copy(memory + (of ? values_at : keys_at) + stage * tile + i * part, maps + of * 128, i * 64,
-                                            block * KEYS, filled, leads);
+        for (uint i = 0; i < 3; i++) __smelt_ptx_map_acquire(maps + 128 * i);
+        uint stage = 0, parity = 1, queries_parity = 1;
+        for (uint number = group; number < (uint)size.tiles; number += groups) {
+            const tile_of_rows own(number, size);
+            if (own.blocks == 0) continue;
+            __smelt_ptx_barrier_wait(queries_empty, queries_parity);
+            queries_parity ^= 1;
+            __smelt_ptx_barrier_expect(queries_filled, tile, leads);
+            for (uint i = 0; i < D / 64; i++)
+                __smelt_ptx_tensor_copy_of(memory + i * part, maps, i * 64, own.first, own.queries, queries_filled, leads);
+            for (int block = 0; block < own.blocks; block++) {
+                for (uint of = 0; of < 2; of++) {
+                    const uint filled = (of ? values_filled : keys_filled) + 8 * stage;
+                    __smelt_ptx_barrier_wait((of ? values_empty : keys_empty) + 8 * stage, parity);
+                    __smelt_ptx_barrier_expect(filled, tile, leads);
+                    for (uint i = 0; i < D / 64; i++)
+                        __smelt_ptx_tensor_copy_of(memory + (of ? values_at : keys_at) + stage * tile + i * part, maps + 128 + of * 128,
+                                                   i * 64, block * KEYS, of ? own.values : own.keys, filled, leads);
+                }
+                advance(stage, parity);
             }
-            if (++stage == stages) stage = 0, parity ^= 1;
         }
         return;
     }
 
     __smelt_ptx_more_registers(240);
-    const uint lane = __smelt_ptx_lane(), own = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
-    const int own_first = first + own * 64, row = own_first + simdgroup % 4 * 16 + lane / 4, column = lane % 4 * 2;
-    const uint queries = memory + own * 64 * 128;
-    float scores[64], sums[D / 2];
-    uint weights[32];
-    rows_of_thread rows = {.first = row, .mask = own_mask, .scale = size.scale};
-    softmax_state state;
-    const float sink = SINK_OF(head_of_batch);
+    const uint lane = __smelt_ptx_lane(), half = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
+    const uint queries = memory + half * 64 * 128;
+    uint stage = 0, parity = 0, queries_parity = 0;
+    for (uint number = group; number < (uint)size.tiles; number += groups) {
+        const tile_of_rows own(number, size);
+        const int own_first = own.first + half * 64, row = own_first + simdgroup % 4 * 16 + lane / 4, column = lane % 4 * 2;
+        const head_mask own_mask = MASK_OF(own.batch, own.head_of_batch);
+        float scores[64], sums[D / 2];
+        uint weights[32];
+        rows_of_thread rows = {.first = row, .mask = own_mask, .scale = size.scale};
+        softmax_state state;
+        const float sink = SINK_OF(own.head_of_batch);
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int at = row + i * 8;
-        rows.limit[i] = at >= size.rows ? 0 : size.causal ? min(size.keys, at + past + 1) : size.keys;
+        for (int i = 0; i < 2; i++) {
+            const int at = row + i * 8;
+            rows.limit[i] = at >= size.rows ? 0 : size.causal ? min(size.keys, at + past + 1) : size.keys;
 #if ATTENTION_MASK == 4
-        rows.lines[i] = own_mask.lines + (long)min(at, size.rows - 1) * size.lines;
-        rows.columns[i] = own_mask.columns + (long)min(at, size.rows - 1) * WIDTH;
-        for (int j = 0; j < PERIOD; j++) rows.near[i][j] = *(device const vec<T, 2> *)(rows.columns[i] + j * 8 + column);
+            rows.lines[i] = own_mask.lines + (long)min(at, size.rows - 1) * size.lines;
+            rows.columns[i] = own_mask.columns + (long)min(at, size.rows - 1) * WIDTH;
+            for (int j = 0; j < PERIOD; j++) rows.near[i][j] = *(device const vec<T, 2> *)(rows.columns[i] + j * 8 + column);
 #endif
-        state.top[i] = sink * log2_e;
-        state.sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
-    }
-    if (blocks == 0) {
-#pragma unroll
-        for (int i = 0; i < D / 2; i++) sums[i] = 0;
-    } else {
-        const int seen = size.causal ? min(size.keys, own_first + past + 1) : size.keys; // keys that all own rows see
-        __smelt_ptx_barrier_wait(keys_filled, 0);
-        begin_scores(queries, memory + keys_at, scores);
-        __smelt_ptx_wgmma_finish(scores, 64, 0);
-        __smelt_ptx_barrier_arrive(keys_empty, signals);
-        softmax(scores, KEYS <= seen, column, size, rows, state);
-        round_weights(scores, weights);
-        uint stage = 1 % stages, parity = 0, before = 0, parity_before = 0;
-        if (blocks > 1) __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
-        for (int block = 1; block < blocks; block++) {
-            begin_scores(queries, memory + keys_at + stage * tile, scores);
-            __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
-            begin_sums(weights, memory + values_at + before * tile, block > 1, sums);
-            __smelt_ptx_wgmma_finish(scores, 64, 1);
-            __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
-            const int key = block * KEYS;
-            softmax(scores, key + KEYS <= seen, key + column, size, rows, state);
-            const uint done = before;
-            before = stage, parity_before = parity;
-            if (block + 1 < blocks && ++stage == stages) stage = 0, parity ^= 1;
-            // The next keys; after the last, once more these. The branch in it keeps the exponentials before the wait below.
-            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
-            __smelt_ptx_wgmma_finish(sums, D / 2, 0);
-            __smelt_ptx_barrier_arrive(values_empty + 8 * done, signals);
-            round_weights(scores, weights);
-#pragma unroll
-            for (int i = 0; i < D / 2; i++) sums[i] *= state.scale[i / 2 % 2];
+            state.top[i] = sink * log2_e;
+            state.sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
         }
-        __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
-        begin_sums(weights, memory + values_at + before * tile, blocks > 1, sums);
-        __smelt_ptx_wgmma_finish(sums, D / 2, 0);
-    }
+        if (own.blocks == 0) {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        float all = state.sum[i];
-        all += simd_shuffle_xor(all, 1);
-        all += simd_shuffle_xor(all, 2);
-        const float factor = all == 0 ? 0.0f : 1 / all;
-        const int at = row + i * 8;
-        if (at >= size.rows) continue;
-        const long line = (long)head * size.rows + at;
-        if (column == 0) log_sums[line] = state.top[i] * ln_2 + log(all);
+            for (int i = 0; i < D / 2; i++) sums[i] = 0;
+        } else {
+            const int seen = size.causal ? min(size.keys, own_first + past + 1) : size.keys; // keys that all own rows see
+            __smelt_ptx_barrier_wait(queries_filled, queries_parity);
+            queries_parity ^= 1;
+            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
+            begin_scores(queries, memory + keys_at + stage * tile, scores);
+            __smelt_ptx_wgmma_finish(scores, 64, 0);
+            __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
+            __smelt_ptx_barrier_arrive(queries_empty, signals & (own.blocks == 1));
+            softmax(scores, KEYS <= seen, column, size, rows, state);
+            round_weights(scores, weights);
+            uint before = stage, parity_before = parity;
+            if (own.blocks > 1) {
+                advance(stage, parity);
+                __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
+            }
+            for (int block = 1; block < own.blocks; block++) {
+                begin_scores(queries, memory + keys_at + stage * tile, scores);
+                __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
+                begin_sums(weights, memory + values_at + before * tile, block > 1, sums);
+                __smelt_ptx_wgmma_finish(scores, 64, 1);
+                __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
+                __smelt_ptx_barrier_arrive(queries_empty, signals & (block + 1 == own.blocks));
+                const int key = block * KEYS;
+                softmax(scores, key + KEYS <= seen, key + column, size, rows, state);
+                const uint done = before;
+                before = stage, parity_before = parity;
+                const bool is_last = block + 1 == own.blocks;
+                if (!is_last) advance(stage, parity);
+                // The next keys; after the last, their values. The branch in it keeps the exponentials before the wait below.
+                __smelt_ptx_barrier_wait((is_last ? values_filled : keys_filled) + 8 * stage, parity);
+                __smelt_ptx_wgmma_finish(sums, D / 2, 0);
+                __smelt_ptx_barrier_arrive(values_empty + 8 * done, signals);
+                round_weights(scores, weights);
 #pragma unroll
-        for (int j = 0; j < D / 8; j++)
-            if (j * 8 + column < size.value_depth)
-                *(device vec<T, 2> *)(out + line * size.value_depth + j * 8 + column) =
-                    vec<T, 2>(T(sums[j * 4 + i * 2] * factor), T(sums[j * 4 + i * 2 + 1] * factor));
+                for (int i = 0; i < D / 2; i++) sums[i] *= state.scale[i / 2 % 2];
+            }
+            __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
+            begin_sums(weights, memory + values_at + before * tile, own.blocks > 1, sums);
+            __smelt_ptx_wgmma_finish(sums, D / 2, 0);
+            __smelt_ptx_barrier_arrive(values_empty + 8 * before, signals);
+            advance(stage, parity);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float all = state.sum[i];
+            all += simd_shuffle_xor(all, 1);
+            all += simd_shuffle_xor(all, 2);
+            const float factor = all == 0 ? 0.0f : 1 / all;
+            const int at = row + i * 8;
+            if (at >= size.rows) continue;
+            const long line = (long)own.head * size.rows + at;
+            if (column == 0) log_sums[line] = state.top[i] * ln_2 + log(all);
+#pragma unroll
+            for (int j = 0; j < D / 8; j++)
+                if (j * 8 + column < size.value_depth)
+                    *(device vec<T, 2> *)(out + line * size.value_depth + j * 8 + column) =
+                        vec<T, 2>(T(sums[j * 4 + i * 2] * factor), T(sums[j * 4 + i * 2 + 1] * factor));
+        }
     }
 }

@@ -26,8 +26,10 @@ struct attention_size {
     int64_t mask_first, mask_strides[4];
     int parts, part_keys;
     int lines;
-    struct {
-        int64_t first, strides[3];
+    int tiles;
+    struct matrices {
+        int64_t first, row, between;
+        int batch, head, count, unused;
     } places[3];
 };
 
@@ -163,13 +165,29 @@ static smelt_status check_rest(struct attention *a) {
 
 /* ---- The arrays, where the kernels read them. */
 
-/* Whether the kernel of warpgroups can read q, k or v as it is: by tensor maps, and 16 bytes at a time.
- * Models have all three in one array, a row of each behind the other. */
+/* The matrices of an array's heads, which lie at multiples of one distance. False: they do not. */
+static bool find_matrices(const smelt_array *array, struct matrices *matrices) {
+    int64_t batches = array->shape.size[0], heads = array->shape.size[1], depth = array->shape.size[3];
+    int64_t batch = batches > 1 ? array->strides[0] : 0, head = heads > 1 ? array->strides[1] : 0;
+    int64_t row = array->shape.size[2] > 1 ? array->strides[2] : depth;
+    int64_t between = head && (!batch || batch % head == 0) ? head : batch ? batch : row;
+    if (batch < 0 || head < 0 || row < 1 || batch % between || head % between) return false;
+    int64_t count = 1 + (batches - 1) * (batch / between) + (heads - 1) * (head / between);
+    if (count > INT_MAX) return false;
+    *matrices = (struct matrices){.row = row,
+                                  .between = between,
+                                  .batch = (int)(batch / between),
+                                  .head = (int)(head / between),
+                                  .count = (int)count};
+    return true;
+}
+
+/* Whether the kernel of warpgroups can read q, k or v as it is, by a tensor map. Models have all three in one
+ * array, a row of each behind the other. */
 static bool has_wide_rows(const smelt_array *array) {
-    bool wide = array->strides[3] == 1 && ((uintptr_t)array->data & 15) == 0;
-    for (int d = 0; d < 3; d++)
-        if (array->shape.size[d] > 1) wide &= array->strides[d] >= (d == 2) && array->strides[d] % 8 == 0;
-    return wide;
+    struct matrices matrices;
+    return array->size && array->strides[3] == 1 && ((uintptr_t)array->data & 15) == 0 &&
+           find_matrices(array, &matrices) && matrices.row % 8 == 0 && matrices.between % 8 == 0;
 }
 
 /* On the call's device; contiguous, except the mask, and before a result is computed, what has_wide_rows. */
@@ -287,10 +305,16 @@ static bool is_aligned(const struct attention *a) {
     return aligned;
 }
 
+#define TILE_ROWS 128 /* of BY_WARPGROUPS */
+
+static int64_t tiles_of(const struct attention *a) {
+    return (int64_t)a->batches * a->size.heads * ((a->size.rows + (int64_t)TILE_ROWS - 1) / TILE_ROWS);
+}
+
 /* Whether kernels of warpgroups can compute it, with rows enough to be faster. */
 static bool is_by_warpgroups(const struct attention *a) {
-    return program_has_warpgroups(a->call.device) && a->dtype != SMELT_FLOAT32 && a->size.rows > FEW_ROWS &&
-           most_depth(a) <= 128 && is_aligned(a);
+    return tiles_of(a) <= INT32_MAX && program_has_warpgroups(a->call.device) && a->dtype != SMELT_FLOAT32 &&
+           a->size.rows > FEW_ROWS && most_depth(a) <= 128 && is_aligned(a);
 }
 
 static struct tune_job job_of(const struct attention *a) {
@@ -343,7 +367,7 @@ static void choose_tile(const struct attention *a, enum kernel kernel, int *rows
     if (kernel == SPLIT || kernel == JOIN) {
         *rows = SPLIT_ROWS, *keys = 16;
     } else if (is_warpgroups(kernel)) {
-        *rows = kernel == BY_WARPGROUPS || depth <= 64 ? 128 : 64, *keys = 128;
+        *rows = kernel == BY_WARPGROUPS ? TILE_ROWS : depth <= 64 ? 128 : 64, *keys = 128;
     } else if (kernel == FORWARD && tune_setting(&job, tuned) && is_tile_size(tuned[0]) &&
                is_tile_size(tuned[1])) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
@@ -388,6 +412,14 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
+/* The threadgroups of BY_WARPGROUPS: one for each multiprocessor, which copies its next tile while it
+ * computes one. Tiles of a causal mask take different times, so each has a threadgroup, and the device
+ * balances them. */
+static int64_t warpgroup_groups(const struct attention *a) {
+    int64_t tiles = tiles_of(a), most = program_warpgroup_multiprocessors(a->call.device);
+    return tiles < most || a->size.causal ? tiles : most;
+}
+
 /* The groups of a kernel, and their threads. */
 static void choose_groups(const struct attention *a, enum kernel kernel, int rows, int keys,
                           smelt_dispatch_desc *dispatch) {
@@ -395,7 +427,7 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
             key_blocks = round_up(a->size.keys, keys) / keys;
     int64_t heads = (int64_t)a->size.heads * a->batches, key_heads = (int64_t)a->size.key_heads * a->batches;
     int64_t groups[3] = {row_blocks, a->size.heads, a->batches}, threads = 32;
-    if (kernel == BY_WARPGROUPS) groups[0] *= heads, groups[1] = groups[2] = 1;
+    if (kernel == BY_WARPGROUPS) groups[0] = warpgroup_groups(a), groups[1] = groups[2] = 1;
     if (kernel == DOTS) groups[0] = a->arrays[SUMS]->size, groups[1] = groups[2] = 1;
     if (kernel == BY_KV) groups[0] = key_blocks, groups[1] = a->size.key_heads;
     if (kernel == SPLIT) {
@@ -415,13 +447,11 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
     dispatch->threadgroup[0] = threads;
 }
 
-/* q, k or v, bound from its lowest element to its highest; where its rows are goes into a->size. */
-static smelt_array place_rows(struct attention *a, enum array_name name) {
-    const smelt_array *array = a->arrays[name];
-    int64_t dense[3] = {array->strides[0], array->strides[1], array->shape.size[3]};
-    for (int d = 0; d < 3; d++)
-        a->size.places[name].strides[d] = array->shape.size[d] > 1 ? array->strides[d] : dense[d];
-    return program_span(array, &a->size.places[name].first);
+/* q, k or v, bound from its lowest element to its highest; where its matrices are goes into a->size. */
+static smelt_array place_matrices(struct attention *a, enum array_name name) {
+    struct matrices *matrices = &a->size.places[name];
+    (void)find_matrices(a->arrays[name], matrices);
+    return program_span(a->arrays[name], &matrices->first);
 }
 
 #define KERNEL_ARRAYS 9
@@ -436,9 +466,10 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *co
     TRY(find_kernel(a, kernel, rows, keys, &function));
     smelt_dispatch_desc dispatch = {.device = a->call.device, .stream = a->apply.stream};
     choose_groups(a, kernel, rows, keys, &dispatch);
+    if (kernel == BY_WARPGROUPS) a->size.tiles = (int)tiles_of(a);
     for (int i = 0; i < KERNEL_ARRAYS; i++) dispatch.buffers[i].array = arrays[i];
     for (int i = Q; i <= V && kernel == BY_WARPGROUPS; i++) {
-        spans[i] = place_rows(a, i);
+        spans[i] = place_matrices(a, i);
         dispatch.buffers[i].array = &spans[i];
     }
     dispatch.buffers[4] = (smelt_buffer){.bytes = &a->size, .size = sizeof a->size};

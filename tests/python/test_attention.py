@@ -302,6 +302,11 @@ def test_a_gpu_reads_rows_of_one_array(rows, depth, offset):
     packed = values_of(there.to("cpu"))
     parts = [array[..., offset:offset + 3 * heads * depth].reshape(batches, rows, 3, heads, depth)
              .transpose(2, 0, 3, 1, 4) for array in (packed, there)]
-    wanted, made = (attend(part[0], part[1], part[2]) for part, attend in zip(parts, (
-        lambda q, k, v: reference(q, k, v, 0.2), lambda q, k, v: smelt.scaled_dot_product_attention(q, k, v, scale=0.2))))
-    np.testing.assert_allclose(values_of(made.to("cpu")), wanted, rtol=8 * ROUNDOFF["bfloat16"], atol=8 * ROUNDOFF["bfloat16"])
+    allowed = 8 * ROUNDOFF["bfloat16"]
+    for shared in (False, True):  # keys and values of the first batch, for all
+        (q, k, v), mine = (tuple(part[i] for i in range(3)) for part in parts)
+        if shared:
+            k, v = (np.broadcast_to(x[:1], x.shape) for x in (k, v))
+            mine = mine[0], *(smelt.broadcast_to(x[:1], x.shape) for x in mine[1:])
+        made = smelt.scaled_dot_product_attention(*mine, scale=0.2)
+        np.testing.assert_allclose(values_of(made.to("cpu")), reference(q, k, v, 0.2), rtol=allowed, atol=allowed)

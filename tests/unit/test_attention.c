@@ -158,6 +158,10 @@ static void many_rows(void **state) {
         {SMELT_BFLOAT16, 1, 2, 1, 130, 140, 80, 80, .mask = SMELT_BFLOAT16, .sinks = true},
         {SMELT_FLOAT32, 1, 4, 2, 67, 70, 64, 64, .causal = true},
         {SMELT_FLOAT16, 1, 2, 1, 40, 200, 128, 64, .mask = SMELT_FLOAT32},
+        /* Several tiles for each multiprocessor of a large GPU; tiles whose rows see no key. */
+        {SMELT_BFLOAT16, 1, 70, 35, 131, 70, 64, 40, .sinks = true},
+        {SMELT_FLOAT16, 1, 70, 35, 129, 70, 128, 128, .sinks = false},
+        {SMELT_FLOAT16, 1, 3, 1, 300, 100, 128, 128, .causal = true},
     };
     ATTEND_EACH(jobs);
 }
