@@ -18,8 +18,9 @@ constant constexpr uint keys_at = tile, values_at = keys_at + stages * tile, bar
 constant constexpr uint needed = barriers_at + 8 * (4 * stages + 2) + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
 constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 #if ATTENTION_MASK == 4
-// If blocks of keys are whole lines, a thread has the same columns in each block: the number of their pairs. Otherwise 0.
-constant constexpr int PERIOD = KEYS % WIDTH == 0 && WIDTH >= 8 ? WIDTH / 8 : 0;
+// A thread keeps the pairs of columns of its scores, if they are few: of every GRAIN pairs of a line, the first. Otherwise 0.
+constant constexpr int PAIRS = WIDTH / 2, GRAIN = PAIRS % 4 == 0 ? 4 : PAIRS % 2 == 0 ? 2 : 1,
+                       KEPT = WIDTH % 2 == 0 && PAIRS / GRAIN <= 16 ? PAIRS / GRAIN : 0;
 #endif
 
 using mpp::tensor_ops::__tensor_ops_detail::matrix_at;
@@ -98,23 +99,23 @@ struct rows_of_thread {
     float scale;
 #if ATTENTION_MASK == 4
     device const T *lines[2], *columns[2];
-    vec<T, 2> near[2][PERIOD + !PERIOD];
+    vec<T, 2> near[2][KEPT + !KEPT]; // of the block's first key of the thread, and every GRAIN pairs further in the line
 #endif
 };
 
 // Softmax of a block of scores, of which the thread has those from `key` on. all: every row sees all of its keys. Without a mask,
 // a positive scale keeps the order of scores, so it is applied in the exponentials.
 #if ATTENTION_MASK == 4
-inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread const rows_of_thread &rows,
+inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread rows_of_thread &rows,
                     thread softmax_state &state) {
 #pragma unroll
     for (int i = 0; i < 64; i += 2) {
         const int half = i / 2 % 2, at = key + i / 4 * 8;
         vec<T, 2> columns;
         float lines[2];
-        if (PERIOD) {
-            columns = rows.near[half][i / 4 % (PERIOD + !PERIOD)];
-            lines[0] = lines[1] = (float)rows.lines[half][min(key / WIDTH + i / 4 * 8 / WIDTH, size.lines - 1)];
+        if (KEPT) {
+            columns = rows.near[half][i / 4 * (4 / GRAIN) % (KEPT + !KEPT)];
+            lines[0] = lines[1] = (float)rows.lines[half][min(at / WIDTH, size.lines - 1)];
         } else if (WIDTH % 2 == 0) {
             const int own = min(at, size.keys - 2);
             columns = *(device const vec<T, 2> *)(rows.columns[half] + own % WIDTH);
@@ -126,6 +127,17 @@ inline void softmax(thread float (&scores)[64], bool all, int key, constant atte
         }
         scores[i] = fma(scores[i], rows.scale, lines[0] + (float)columns.x);
         scores[i + 1] = fma(scores[i + 1], rows.scale, lines[1] + (float)columns.y);
+    }
+    // The next block begins KEYS / 2 pairs later.
+    if (KEPT && KEYS / 2 / GRAIN % (KEPT + !KEPT)) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            vec<T, 2> next[KEPT + !KEPT];
+#pragma unroll
+            for (int i = 0; i < KEPT; i++) next[i] = rows.near[half][(i + KEYS / 2 / GRAIN) % (KEPT + !KEPT)];
+#pragma unroll
+            for (int i = 0; i < KEPT; i++) rows.near[half][i] = next[i];
+        }
     }
     if (!all) {
 #pragma unroll
@@ -268,7 +280,8 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
 #if ATTENTION_MASK == 4
             rows.lines[i] = own_mask.lines + (long)min(at, size.rows - 1) * size.lines;
             rows.columns[i] = own_mask.columns + (long)min(at, size.rows - 1) * WIDTH;
-            for (int j = 0; j < PERIOD; j++) rows.near[i][j] = *(device const vec<T, 2> *)(rows.columns[i] + j * 8 + column);
+            for (int j = 0; j < KEPT; j++)
+                rows.near[i][j] = *(device const vec<T, 2> *)(rows.columns[i] + (j * GRAIN * 2 + column) % WIDTH);
 #endif
             state.top[i] = sink * log2_e;
             state.sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
