@@ -289,3 +289,9 @@ kernel void strides_wrapped(device int *out [[buffer(0)]], constant uint &n [[bu
     j += threads;
   } while (i < n);
 }
+// A difference of 64 bits that is not alike where the sum of 32 bits wraps.
+kernel void strides_wrapped_difference(device int *out [[buffer(0)]], constant uint &n [[buffer(1)]], constant uint &offset [[buffer(2)]],
+                                       uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  const ulong apart = ulong(first + offset) - ulong(first);
+  for (uint i = first; i < n; i += threads) out[i] = int(apart >> 32) * 7 + int(apart) + int(i);
+}

@@ -109,6 +109,16 @@ static struct step step_of_choice(struct coarsening *c, LLVMValueRef choice, int
     return (struct step){exact ? STEP_KNOWN : STEP_NEAR, a.amount};
 }
 
+/* Steps that cancel in more than 32 bits: a sum of 32 bits that wraps between two neighbours, and is then
+ * extended, has another one there. Such a number need not reach an address. */
+static struct step step_of_sum(struct coarsening *c, LLVMValueRef value, int sign, int dimension) {
+    struct step a = coarse_step(c, LLVMGetOperand(value, 0), dimension),
+                b = coarse_step(c, LLVMGetOperand(value, 1), dimension), s = sum(a, b, sign);
+    LLVMTypeRef type = LLVMTypeOf(value);
+    bool wide = LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) > 32;
+    return wide && is_zero(s) && !is_zero(a) ? near(s, 0) : s;
+}
+
 static struct step step_of_operation(struct coarsening *c, LLVMValueRef value, int dimension) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     LLVMValueRef a = LLVMGetOperand(value, 0),
@@ -116,11 +126,11 @@ static struct step step_of_operation(struct coarsening *c, LLVMValueRef value, i
     struct step first = coarse_step(c, a, dimension);
     switch (opcode) {
     case LLVMAdd:
-        return sum(first, coarse_step(c, b, dimension), 1);
+        return step_of_sum(c, value, 1, dimension);
     case LLVMSub:
-        return sum(first, coarse_step(c, b, dimension), -1);
+        return step_of_sum(c, value, -1, dimension);
     case LLVMOr:
-        return LLVMGetIsDisjoint(value) ? sum(first, coarse_step(c, b, dimension), 1) : unknown;
+        return LLVMGetIsDisjoint(value) ? step_of_sum(c, value, 1, dimension) : unknown;
     case LLVMMul: {
         struct step second = coarse_step(c, b, dimension);
         return is_zero(first) ? times(second, a, first) : times(first, b, second);
