@@ -295,3 +295,7 @@ kernel void strides_wrapped_difference(device int *out [[buffer(0)]], constant u
   const ulong apart = ulong(first + offset) - ulong(first);
   for (uint i = first; i < n; i += threads) out[i] = int(apart >> 32) * 7 + int(apart) + int(i);
 }
+kernel void wrapped_difference(device int *out [[buffer(0)]], constant uint &offset [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  const ulong apart = ulong(i + offset) - ulong(i);
+  out[i] = int(apart >> 32) * 7 + int(apart);
+}

@@ -95,5 +95,6 @@ for count, n in part(((96, 700), (101, 500), (64, 65))):
     check("strides_in_place", (count,), (64,), [first, n], NEAR4,
           expected={0: struct.pack(f"<{n}f", *(value * 2 + 1 for value in first.values))})
 check("strides_wrapped", (96,), (64,), [Output("int32", 400), 300, 2**32 - 5], NEAR4)
+check("wrapped_difference", (300,), (64,), [Output("int32", 300), 2**32 - 6], NEAR4)
 check("strides_wrapped_difference", (96,), (64,), [Output("int32", 300), 300, 2**32 - 6], NEAR4)
 print("coarsened code: right")
