@@ -385,15 +385,8 @@ static LLVMValueRef lanes_outside(struct simd *s, LLVMValueRef numbers, LLVMValu
     return mask ? LLVMBuildSelect(b, mask, outside, LLVMConstNull(mask_type(s)), "") : outside;
 }
 
-/* An element, i64, by way of memory. LLVM would do so, too, but with a slot that is aligned as a vector is:
- * the whole function then needs a frame pointer. */
 static LLVMValueRef lane_of(struct simd *s, LLVMValueRef chunk, LLVMValueRef lane) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef type = type_i64(s->unit);
-    if (s->chunk_lanes == 1) return chunk;
-    if (!s->lane_slot) s->lane_slot = simd_slot(s, LLVMArrayType2(type, (uint64_t)s->chunk_lanes));
-    LLVMSetAlignment(LLVMBuildStore(b, chunk, s->lane_slot), sizeof(uint64_t));
-    return LLVMBuildLoad2(b, type, LLVMBuildGEP2(b, type, s->lane_slot, &lane, 1, ""), "");
+    return s->chunk_lanes == 1 ? chunk : LLVMBuildExtractElement(s->unit->builder, chunk, lane, "");
 }
 
 /* i1: whether it may be that a chunk's addresses, which are a piece, are outside. */

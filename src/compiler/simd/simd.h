@@ -137,7 +137,6 @@ struct simd {
     struct inside_count *inside_counts; /* inside.c: of extents, computed once */
     struct inside_rare inside_rare;     /* … and the last block of tests that a loop's answer leads to */
     LLVMValueRef lane_test; /* a slot for a struct lane_test, shared by all tests; NULL: none yet */
-    LLVMValueRef lane_slot; /* … and one for a chunk of numbers of 64 bits */
     LLVMValueRef
         inside_answered; /* … an answer that is known to be no: tests that wait for it are left out */
     struct matrix *matrices, *pending_matrices; /* matrix.h: all; products that wait to be written */
