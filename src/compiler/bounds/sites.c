@@ -45,6 +45,14 @@ static uint64_t element_bytes(struct bounds *b, LLVMValueRef variable) {
     return LLVMABISizeOfType(b->unit->layout, type);
 }
 
+/* Whether elements are counted from the address. A computed one may lie below: from there, an index that has
+ * not wrapped around may be that of an element before the first. */
+static bool is_start(LLVMValueRef address) {
+    enum intrinsic intrinsic = intrinsic_of(address);
+    return LLVMIsAGlobalVariable(address) || LLVMIsAAllocaInst(address) ||
+           intrinsic == INTRINSIC_BUFFER_ADDRESS || intrinsic == INTRINSIC_THREADGROUP_ADDRESS;
+}
+
 /* Of a load or store by an unsigned index of 32 bits: the bytes of 2^32 elements. In small launches, code may
  * take such an index as signed (simd/transfer.c), or several a constant apart as one. */
 static uint64_t wrap_of(struct bounds *b, LLVMValueRef instruction) {
@@ -53,7 +61,8 @@ static uint64_t wrap_of(struct bounds *b, LLVMValueRef instruction) {
                                                            : NULL;
     if (!address) return 0;
     struct place place = bounds_steps(b->unit, address);
-    if (!place.index || !LLVMIsAZExtInst(place.index) || place.constant < 0 || place.scale <= 0) return 0;
+    if (!place.index || !LLVMIsAZExtInst(place.index) || !is_start(place.root)) return 0;
+    if (place.constant < 0 || place.scale <= 0) return 0;
     LLVMTypeRef from = LLVMTypeOf(LLVMGetOperand(place.index, 0));
     return LLVMGetTypeKind(from) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(from) == 32
                ? (uint64_t)place.scale << 32
