@@ -42,12 +42,6 @@ static bool is_space(const struct rewriter *r, uint32_t i) {
     return token_is_one_of(r->tokens, i, words);
 }
 
-static bool same_token(const struct rewriter *r, uint32_t a, uint32_t b) {
-    const struct token *x = &r->tokens->items[a], *y = &r->tokens->items[b];
-    return x->length == y->length &&
-           memcmp(r->tokens->text + x->start, r->tokens->text + y->start, x->length) == 0;
-}
-
 /* The same tokens, whatever address spaces they name. */
 static bool same_code(const struct rewriter *r, uint32_t a, uint32_t a_end, uint32_t b, uint32_t b_end) {
     for (;; a++, b++) {
@@ -58,8 +52,7 @@ static bool same_code(const struct rewriter *r, uint32_t a, uint32_t a_end, uint
     }
 }
 
-/* The name of the class whose brace is given; 0 if it has none. */
-static uint32_t class_name(const struct rewriter *r, uint32_t brace) {
+uint32_t class_name(const struct rewriter *r, uint32_t brace) {
     static const char *const ends[] = {";", "{", "}", "(", ")", NULL};
     static const char *const words[] = {"struct", "class", NULL};
     for (uint32_t i = brace; i-- > 0 && brace - i < FARTHEST_LOOK && !token_is_one_of(r->tokens, i, ends);)

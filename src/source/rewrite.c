@@ -4,6 +4,7 @@
  *   device, constant, threadgroup, thread    → __smelt_device, …; variables inside functions become static
  *   AS T name[N] as a parameter              → AS T (*name): the address space belongs to what is pointed to
  *   trailing `const device` of methods       → an enable_if ranking, or the object as a parameter
+ *   S() = default; as the only constructor   → removed
  *   [[…]]                                    → removed, or read by the entry finder
  *   kernel, explicit instantiations          → removed; one entry point is appended for the entry asked for
  *   return in a kernel                       → marks the thread as gone, for barriers
@@ -369,6 +370,8 @@ static void rewrite_tokens(struct rewriter *r) {
                 rewrite_address_space(r, i, macro, open);
             else if (token_is(r->tokens, i, "return") && in_function(r, i))
                 rewrite_return(r, i);
+            else if (token_is(r->tokens, i + 1, "("))
+                rewrite_defaulted(r, i);
         }
     }
 }

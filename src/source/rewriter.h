@@ -5,6 +5,8 @@
 #include "source/change.h"
 #include "source/rewrite.h"
 
+#include <string.h>
+
 /* No text has more pragmas about contraction. */
 
 struct rewriter {
@@ -40,11 +42,21 @@ static inline void put_after(struct rewriter *r, uint32_t i, const char *text) {
     change_after(&r->changes, i, text);
 }
 
+static inline bool same_token(const struct rewriter *r, uint32_t a, uint32_t b) {
+    const struct token *x = &r->tokens->items[a], *y = &r->tokens->items[b];
+    return x->length == y->length &&
+           memcmp(r->tokens->text + x->start, r->tokens->text + y->start, x->length) == 0;
+}
+
 /* method.c — `) const device {` at token i: true if it was a method's address space. */
 bool rewrite_method_qualifier(struct rewriter *r, uint32_t i);
 /* overload.c — the method whose parameters open there, with an address space at token `space`: true if its
  * object became a parameter, as methods of the name differ by the address space. */
 bool rewrite_overload(struct rewriter *r, uint32_t open, uint32_t space);
+/* … the token of the name of the class whose brace is given; 0 if it has none. */
+uint32_t class_name(const struct rewriter *r, uint32_t brace);
+/* aggregate.c — removes a struct's constructor `S() = default;`, named at token i, if it is the only one. */
+void rewrite_defaulted(struct rewriter *r, uint32_t i);
 /* directive.c — a pragma or an include. */
 void rewrite_directive(struct rewriter *r, uint32_t i);
 
