@@ -32,7 +32,7 @@ static bool has_more(const struct rewriter *r, uint32_t brace, uint32_t construc
 void rewrite_defaulted(struct rewriter *r, uint32_t i) {
     uint32_t brace = r->tokens->items[i].outer;
     if (i < 3 || brace == NO_PLACE || !token_is(r->tokens, brace, "{") || !is_defaulted(r, i)) return;
-    uint32_t name = class_name(r, brace);
+    uint32_t name = structure_name(r, brace);
     if (!name || !token_is(r->tokens, name - 1, "struct") || !same_token(r, name, i)) return;
     if (has_more(r, brace, i)) return;
     for (uint32_t k = declaration_start(r, i); k < i + DEFAULTED_TOKENS; k++) put_instead(r, k, "");

@@ -52,7 +52,7 @@ static bool same_code(const struct rewriter *r, uint32_t a, uint32_t a_end, uint
     }
 }
 
-uint32_t class_name(const struct rewriter *r, uint32_t brace) {
+uint32_t structure_name(const struct rewriter *r, uint32_t brace) {
     static const char *const ends[] = {";", "{", "}", "(", ")", NULL};
     static const char *const words[] = {"struct", "class", NULL};
     for (uint32_t i = brace; i-- > 0 && brace - i < FARTHEST_LOOK && !token_is_one_of(r->tokens, i, ends);)
@@ -127,7 +127,7 @@ static bool find_group(const struct rewriter *r, uint32_t brace, uint32_t name, 
     *group = (struct group){.brace = brace, .name = name, .length = length};
     bool operator= token_is(r->tokens, name, "operator"), needed = false;
     if (length == 0 || (operator&& token_is_identifier(r->tokens, name + 1))) return false;
-    group->class = class_name(r, brace);
+    group->class = structure_name(r, brace);
     if (!group->class || same_token(r, group->class, name)) return false;
     for (uint32_t i = brace + 1; i < partner(r, brace); i = next_in_class(r, i)) {
         if (!is_named(r, group, i)) continue;
@@ -224,7 +224,7 @@ static bool has_objects(struct rewriter *r, uint32_t brace) {
 static void rewrite_body(struct rewriter *r, uint32_t brace, const struct overload *method) {
     const struct token *items = r->tokens->items;
     const char *text = r->tokens->text;
-    uint32_t class = class_name(r, brace);
+    uint32_t class = structure_name(r, brace);
     struct group group;
     for (uint32_t i = method->body + 1; class && i < partner(r, method->body); i++) {
         bool member = token_is(r->tokens, i - 1, ".") || token_pair(r->tokens, i - 2, '-', '>') ||

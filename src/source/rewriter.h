@@ -54,7 +54,7 @@ bool rewrite_method_qualifier(struct rewriter *r, uint32_t i);
  * object became a parameter, as methods of the name differ by the address space. */
 bool rewrite_overload(struct rewriter *r, uint32_t open, uint32_t space);
 /* … the token of the name of the class whose brace is given; 0 if it has none. */
-uint32_t class_name(const struct rewriter *r, uint32_t brace);
+uint32_t structure_name(const struct rewriter *r, uint32_t brace);
 /* aggregate.c — removes a struct's constructor `S() = default;`, named at token i, if it is the only one. */
 void rewrite_defaulted(struct rewriter *r, uint32_t i);
 /* directive.c — a pragma or an include. */

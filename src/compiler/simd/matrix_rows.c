@@ -326,6 +326,9 @@ static int vectors_of(const struct chains *chains) {
 static bool is_pair(const struct chains *chains, int vector) {
     return vector < chains->pairs;
 }
+static int chains_of(const struct chains *chains, int vector) {
+    return is_pair(chains, vector) ? 2 : 1;
+}
 static int first_chain(const struct chains *chains, int vector) {
     return is_pair(chains, vector) ? 2 * vector : vector + chains->pairs;
 }
@@ -456,7 +459,7 @@ static LLVMValueRef begin_sum(struct simd *s, const struct chains *chains, int v
         tile->slots[vector][row - tile->row] = slot;
         return LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(slot), slot, "");
     }
-    for (int n = 0; n <= is_pair(chains, vector); n++) {
+    for (int n = 0; n < chains_of(chains, vector); n++) {
         const LLVMValueRef *halves = products[n][0]->halves;
         rows[n] = row_of(s, LLVMGetOperand(halves[0], 3), LLVMGetOperand(halves[1], 3), tile->group, row);
     }
@@ -470,12 +473,12 @@ static void keep_sums(struct simd *s, const struct chains *chains, int n, const 
             int row = tile->row + r, chunk = MATRIX_CHUNKS * tile->group + row % 4;
             LLVMValueRef sum = tile->sums[v][r], slot = tile->slots[v][r];
             if (slot && n == chains->length - 1) LLVMBuildStore(s->unit->builder, sum, slot);
-            for (int p = 0; p <= is_pair(chains, v) && !slot; p++)
+            for (int p = 0; p < chains_of(chains, v) && !slot; p++)
                 chunk_set(s, chains->products[first_chain(chains, v) + p][n]->halves[row / 4], chunk,
                           is_pair(chains, v) ? lanes_half(s, sum, p) : sum);
         }
     for (int v = 0; v < vectors_of(chains); v++)
-        for (int p = 0; p <= is_pair(chains, v); p++)
+        for (int p = 0; p < chains_of(chains, v); p++)
             matrix_loop_set_rows(s, chains->products[first_chain(chains, v) + p][n], tile->group, tile->row,
                                  tile->rows, tile->slots[v][0] ? tile->slots[v] : NULL, p);
 }
