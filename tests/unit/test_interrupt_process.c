@@ -118,12 +118,16 @@ static void compilers_are_interrupted(void **state) {
     smelt_interrupt_release(run.interrupt);
 }
 
+/* Not too large to be unrolled on request, alone. */
+#define LOOP                                                             \
+    "\n#pragma clang loop unroll(full)\nfor (int k = 0; k < 300; k++) {" \
+    "x = precise::sin(x) + precise::pow(x, float(k)); if (x > 3) x -= a[k % 4]; }\n"
+#define LOOPS LOOP LOOP LOOP LOOP LOOP
+
 /* LLVM cannot be stopped, and is not waited for. Little for clang to read, much for LLVM to unroll. */
 static void llvm_is_left_alone(void **state) {
-    static const struct endless large = {
-        .name = "large",
-        .body = "float x = a[0];\n#pragma clang loop unroll(full)\nfor (int k = 0; k < 3000; k++) {"
-                "x = precise::sin(x) + precise::pow(x, float(k)); if (x > 3) x -= a[k % 4]; } out[0] = x;"};
+    static const struct endless large = {.name = "large",
+                                         .body = "float x = a[0];\n" LOOPS LOOPS LOOPS LOOPS "out[0] = x;"};
     struct run run = {.kernel = &large, .device = *state, .groups = 1};
     struct raiser raiser = {.after = 1};
     pthread_t thread;
