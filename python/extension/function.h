@@ -4,10 +4,31 @@
 
 #include "call.h"
 
+#define MOST_PARAMETERS (2 * SMELT_MAX_BUFFERS)
+
+struct function {
+    PyObject_HEAD smelt_function *handle;
+    PyObject *name, *origin;
+    const char *text; /* the name */
+    smelt_parameter parameters[MOST_PARAMETERS];
+    int parameter_count; /* -1: not queried yet */
+    bool ran, timed;
+    smelt_run_info last;
+};
+
 /* smelt.Function over `function`, whose reference it takes, also when it fails (NULL). `origin`: of its
  * library's text (errors_locate), or NULL. */
 PyObject *function_wrap(smelt_function *function, const char *name, PyObject *origin);
 int function_init(PyObject *module);
+
+/* ---- function_call.c: false and NULL with an exception. */
+
+/* Fills in the parameters, unless they are known: of the code that `desc` would run. */
+bool function_know_parameters(struct function *function, smelt_dispatch_desc *desc);
+/* A size in up to three dimensions, an argument called `name`. */
+bool function_size(const struct function *function, PyObject *o, const char *name, int64_t sizes[3]);
+/* f(a, b, threads=n). */
+PyObject *function_call(PyObject *self, PyObject *arguments, PyObject *keywords);
 
 /* ---- bytes.c */
 
