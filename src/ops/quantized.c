@@ -211,25 +211,41 @@ static int choose_few_rows(const struct product *p) {
     return FEW_TILES * FEW_SHARES * FEW_STAGES * stage + few_memory(p, rows) <= FEW_MEMORY ? rows : 0;
 }
 
+/* ---- Launches. */
+
+enum form { BY_VECTORS, BY_FRAGMENTS, BY_FEW_ROWS };
+
+static struct program_key key_of(const struct product *p, enum form form) {
+    return (struct program_key){.family = PROGRAM_QUANTIZED,
+                                .operation = (uint16_t)form,
+                                .dtypes = {(uint8_t)p->arrays[X]->dtype, (uint8_t)p->arrays[SCALES]->dtype},
+                                .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group}};
+}
+
+/* Without groups and threads. */
+static smelt_dispatch_desc dispatch_of(const struct product *p, smelt_array *out) {
+    return (smelt_dispatch_desc){.buffers = {{.array = p->own[X]},
+                                             {.array = p->own[W]},
+                                             {.array = p->own[SCALES]},
+                                             {.array = p->own[p->own[BIASES] ? BIASES : SCALES]},
+                                             {.array = out},
+                                             {.bytes = &p->size, .size = sizeof p->size}},
+                                 .groups = {1, 1, 1},
+                                 .threadgroup = {1, 1, 1},
+                                 .device = p->call.device,
+                                 .stream = p->apply.stream};
+}
+
 static smelt_status run_few(const struct product *p, int rows, smelt_array *out) {
     smelt_function *function;
-    struct program_key key = {.family = PROGRAM_QUANTIZED,
-                              .operation = 2,
-                              .dtypes = {(uint8_t)p->arrays[X]->dtype, (uint8_t)p->arrays[SCALES]->dtype},
-                              .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group,
-                                           (uint8_t)rows, FEW_TILES, FEW_SHARES, FEW_STAGES}};
+    struct program_key key = key_of(p, BY_FEW_ROWS);
+    key.operands[3] = (uint8_t)rows, key.operands[4] = FEW_TILES, key.operands[5] = FEW_SHARES;
+    key.operands[6] = FEW_STAGES;
     TRY(program_get(&key, "smelt_quantized_matmul_few", write_few, &key, &function));
-    smelt_dispatch_desc dispatch = {.buffers = {{.array = p->own[X]},
-                                                {.array = p->own[W]},
-                                                {.array = p->own[SCALES]},
-                                                {.array = p->own[p->own[BIASES] ? BIASES : SCALES]},
-                                                {.array = out},
-                                                {.bytes = &p->size, .size = sizeof p->size}},
-                                    .threadgroup_memory = {few_memory(p, rows)},
-                                    .groups = {groups_of(p->size.columns, FEW_TILES * 16), 1, 1},
-                                    .threadgroup = {32 * FEW_TILES * FEW_SHARES, 1, 1},
-                                    .device = p->call.device,
-                                    .stream = p->apply.stream};
+    smelt_dispatch_desc dispatch = dispatch_of(p, out);
+    dispatch.threadgroup_memory[0] = few_memory(p, rows);
+    dispatch.groups[0] = groups_of(p->size.columns, FEW_TILES * 16);
+    dispatch.threadgroup[0] = 32 * FEW_TILES * FEW_SHARES;
     return smelt_function_run(function, &dispatch);
 }
 
@@ -240,52 +256,33 @@ static smelt_status run_fragments(const struct product *p, smelt_array *out) {
     int64_t rows = (p->size.rows + eights * 8 - 1) / (eights * 8);
     while (lines * teams > 16 && groups_of(p->size.columns, lines * teams) * rows < FULL_GPU)
         *(teams > 1 ? &teams : &lines) /= 2;
-    struct program_key key = {.family = PROGRAM_QUANTIZED,
-                              .operation = 1,
-                              .dtypes = {(uint8_t)p->arrays[X]->dtype, (uint8_t)p->arrays[SCALES]->dtype},
-                              .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group,
-                                           (uint8_t)lines, (uint8_t)eights, (uint8_t)teams}};
+    struct program_key key = key_of(p, BY_FRAGMENTS);
+    key.operands[3] = (uint8_t)lines, key.operands[4] = (uint8_t)eights, key.operands[5] = (uint8_t)teams;
     TRY(program_get(&key, "smelt_quantized_matmul_fragments", write_fragments, &key, &function));
-    smelt_dispatch_desc dispatch = {.buffers = {{.array = p->own[X]},
-                                                {.array = p->own[W]},
-                                                {.array = p->own[SCALES]},
-                                                {.array = p->own[p->own[BIASES] ? BIASES : SCALES]},
-                                                {.array = out},
-                                                {.bytes = &p->size, .size = sizeof p->size}},
-                                    .groups = {groups_of(p->size.columns, lines * teams), rows, 1},
-                                    .threadgroup = {32 * SIMDGROUPS * teams, 1, 1},
-                                    .device = p->call.device,
-                                    .stream = p->apply.stream};
+    smelt_dispatch_desc dispatch = dispatch_of(p, out);
+    dispatch.groups[0] = groups_of(p->size.columns, lines * teams);
+    dispatch.groups[1] = rows;
+    dispatch.threadgroup[0] = 32 * SIMDGROUPS * teams;
     return smelt_function_run(function, &dispatch);
 }
 
-/* ---- By vectors. */
+static smelt_status run_vectors(const struct product *p, smelt_array *out) {
+    smelt_function *function;
+    int rows = choose_rows(p), words = program_is_host(p->call.device) ? 1 : p->bits;
+    struct program_key key = key_of(p, BY_VECTORS);
+    key.operands[3] = (uint8_t)rows, key.operands[4] = (uint8_t)words;
+    TRY(program_get(&key, "smelt_quantized_matmul", write_kernel, &key, &function));
+    smelt_dispatch_desc dispatch = dispatch_of(p, out);
+    dispatch.groups[0] = groups_of(p->size.columns, COLUMNS * SIMDGROUPS);
+    dispatch.groups[1] = groups_of(p->size.rows, rows);
+    dispatch.threadgroup[0] = 32 * SIMDGROUPS;
+    return smelt_function_run(function, &dispatch);
+}
 
 static smelt_status run(const struct product *p, smelt_array *out) {
-    smelt_function *function;
-    if (is_by_fragments(p)) {
-        int few = choose_few_rows(p);
-        return few ? run_few(p, few, out) : run_fragments(p, out);
-    }
-    int rows = choose_rows(p), words = program_is_host(p->call.device) ? 1 : p->bits;
-    struct program_key key = {
-        .family = PROGRAM_QUANTIZED,
-        .dtypes = {(uint8_t)p->arrays[X]->dtype, (uint8_t)p->arrays[SCALES]->dtype},
-        .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group, (uint8_t)rows, (uint8_t)words}};
-    TRY(program_get(&key, "smelt_quantized_matmul", write_kernel, &key, &function));
-    int columns = COLUMNS * SIMDGROUPS;
-    smelt_dispatch_desc dispatch = {
-        .buffers = {{.array = p->own[X]},
-                    {.array = p->own[W]},
-                    {.array = p->own[SCALES]},
-                    {.array = p->own[p->own[BIASES] ? BIASES : SCALES]},
-                    {.array = out},
-                    {.bytes = &p->size, .size = sizeof p->size}},
-        .groups = {(p->size.columns + columns - 1) / columns, (p->size.rows + rows - 1) / rows, 1},
-        .threadgroup = {32 * SIMDGROUPS, 1, 1},
-        .device = p->call.device,
-        .stream = p->apply.stream};
-    return smelt_function_run(function, &dispatch);
+    if (!is_by_fragments(p)) return run_vectors(p, out);
+    int few = choose_few_rows(p);
+    return few ? run_few(p, few, out) : run_fragments(p, out);
 }
 
 smelt_status smelt_quantized_matmul(const smelt_quantized_matmul_desc *desc, smelt_array **out) {
