@@ -171,7 +171,7 @@ static bool find_matrices(const smelt_array *array, struct matrices *matrices) {
     int64_t batch = batches > 1 ? array->strides[0] : 0, head = heads > 1 ? array->strides[1] : 0;
     int64_t row = array->shape.size[2] > 1 ? array->strides[2] : depth;
     int64_t between = head && (!batch || batch % head == 0) ? head : batch ? batch : row;
-    if (batch < 0 || head < 0 || row < 1 || batch % between || head % between) return false;
+    if (batch < 0 || head < 0 || row < depth || batch % between || head % between) return false;
     int64_t count = 1 + (batches - 1) * (batch / between) + (heads - 1) * (head / between);
     if (count > INT_MAX) return false;
     *matrices = (struct matrices){.row = row,
