@@ -58,8 +58,7 @@ struct access_site {
     const char *name; /* of a variable; NULL: of an argument, or of a private one that lost it */
     uint64_t offset;  /* from the lowest address that the test covers */
     uint64_t bytes;
-    uint64_t
-        wrap; /* what an unsigned index of 32 bits adds where code takes it as signed and it is negative */
+    uint64_t wrap; /* bytes from an index that code took as signed to the same one as unsigned; or 0 */
     uint32_t line;
     uint32_t object;  /* enum access_object */
     uint32_t slot;    /* of an argument */

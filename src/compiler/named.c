@@ -111,10 +111,12 @@ static void keep_name(struct unit *unit, LLVMValueRef variable) {
 }
 
 void unit_keep_private_names(struct unit *unit) {
-    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-        FOR_EACH_BLOCK(block, f)
-    FOR_EACH_INSTRUCTION(i, block) {
-        if (LLVMIsAAllocaInst(i) && is_aggregate(i)) keep_name(unit, i);
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        FOR_EACH_BLOCK(block, f) {
+            FOR_EACH_INSTRUCTION(i, block) {
+                if (LLVMIsAAllocaInst(i) && is_aggregate(i)) keep_name(unit, i);
+            }
+        }
     }
 }
 

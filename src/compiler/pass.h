@@ -126,7 +126,7 @@ smelt_status unit_verify(struct unit *unit);
  * nothing of them is left. */
 smelt_status pass_assertions(struct unit *unit);
 
-/* hints.c — prefetches, annotations and expectations, which only advise, go. */
+/* hints.c — removes prefetches, annotations and expectations, which only advise. */
 smelt_status pass_hints(struct unit *unit);
 
 /* declare.c — gives intrinsics their attributes, makes all functions except the entry internal and inlined.

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-/* No text has more pragmas about contraction. */
-
 struct rewriter {
     const struct tokens *tokens;
     const struct structure *structure;

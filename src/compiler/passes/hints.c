@@ -1,10 +1,10 @@
-/* Removes calls that only advise a compiler or a processor. No engine has a form of them, and they would keep
- * loops from the forms that know all their calls.
+/* Removes calls that only advise a compiler or a processor. The engines have no code for them, and loops with
+ * unknown calls are not vectorised. What replaces each:
  *
- *   __builtin_prefetch                         goes: the optimiser moves no load across it
+ *   __builtin_prefetch                         nothing: the optimiser moves no load across it
  *   __builtin_annotation, annotate(…)          the value itself
  *   __builtin_canonicalize                     the value itself: all floats are canonical
- *   __builtin_expect, …_with_probability       become weights of branches
+ *   __builtin_expect, …_with_probability       weights of branches
  *
  * Requires: nothing. Establishes: none of these is called. */
 #include "compiler/pass.h"
