@@ -49,11 +49,13 @@ def literal(text):
 TEXTS = {"metal": "smelt_prelude.h", "mlx": "smelt_prelude_mlx.h", "metal_tensors": "smelt_prelude_tensor.h",
          "mlx_tensors": "smelt_prelude_mlx_tensor.h"}
 IN_CPP23 = ("metal", "mlx")  # the same text in another standard
+LAST = "smelt_words.h"  # behind each
 
 
-def text(name, folders):
-    lines = []
-    flatten(name, folders, set(), lines)
+def text(names, folders):
+    lines, seen = [], set()
+    for name in names:
+        flatten(name, folders, seen, lines)
     return literal("\n".join(lines) + "\n")
 
 
@@ -71,7 +73,7 @@ def main():
     with open(output, "w", encoding="ascii") as out:
         out.write('#include "frontend/prelude.h"\n')
         for name, file in TEXTS.items():
-            out.write(f"static const char {name}[] = {text(file, folders)};\n")
+            out.write(f"static const char {name}[] = {text((file, LAST), folders)};\n")
         entries = ", ".join([*(f"[PRELUDE_{name.upper()}] = {name}" for name in TEXTS),
                              *(f"[PRELUDE_{name.upper()}_OBJECTS] = {name}" for name in IN_CPP23)])
         out.write(f"const char *const prelude_texts[PRELUDE_COUNT] = {{{entries}}};\n")
@@ -80,7 +82,7 @@ def main():
         out.write(f"const char *const prelude_headers[PRELUDE_HEADERS + 1] = {{{', '.join('header_' + n for n in HEADERS)}}};\n")
         names = ", ".join(f'"{name}"' for name in HEADERS)
         out.write(f"const char *const prelude_header_names[PRELUDE_HEADERS] = {{{names}}};\n")
-        out.write(f"const char prelude_macros[] = {text('smelt_macros.h', folders)};\n")
+        out.write(f"const char prelude_macros[] = {text(['smelt_macros.h'], folders)};\n")
 
 
 main()
