@@ -24,6 +24,37 @@ static bool initialises_member(const struct rewriter *r, uint32_t name) {
     return token_is(r->tokens, name - 1, ":") && !access;
 }
 
+/* Behind the words that may stand between a method's parameters, which end at `close`, and its body, if no
+ * address space is one of them. */
+static uint32_t behind_unqualified(const struct rewriter *r, uint32_t close) {
+    uint32_t i = close + 1;
+    while (token_is(r->tokens, i, "const") || token_is(r->tokens, i, "noexcept")) i++;
+    return i;
+}
+
+/* Whether the token names a member of the class: `S::get`, `S<T>::get`. */
+static bool is_member_of(const struct rewriter *r, uint32_t i, uint32_t class) {
+    if (i < 3 || !token_pair(r->tokens, i - 2, ':', ':')) return false;
+    uint32_t before = i - 3;
+    int depth = 0;
+    for (; before > 0 && i - before < FARTHEST_LOOK; before--) {
+        depth += token_is(r->tokens, before, ">") - token_is(r->tokens, before, "<");
+        if (depth == 0 && !token_is(r->tokens, before, "<")) break;
+    }
+    return same_token(r, before, class);
+}
+
+/* Ranks the definitions of a method outside of its class, which ends at `i`, as its declarations are. */
+static void rank_definitions(struct rewriter *r, uint32_t i, uint32_t class, uint32_t name, uint32_t length) {
+    for (; i + length < r->tokens->count; i++) {
+        if (!token_is(r->tokens, i + length, "(") || !same_tokens(r, i, name, length)) continue;
+        if (in_function(r, i) || !is_member_of(r, i, class)) continue;
+        uint32_t end = partner(r, i + length), after = behind_unqualified(r, end);
+        bool defines = token_is(r->tokens, after, "{") || token_is(r->tokens, after, ":");
+        if (end > i && defines && !r->changes.items[after].before) put_before(r, after, THREAD_RANK " ");
+    }
+}
+
 /* A method of the same name without a qualifier, next to the qualified method whose parameters end at
  * `close`, would be the same function or lose against it: `S() {…} S() threadgroup {…}`. It gets the rank of
  * `thread`. */
@@ -42,11 +73,13 @@ static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
             i = partner(r, i);
         } else if (i != name && token_is(r->tokens, i + length, "(") && same_tokens(r, i, name, length) &&
                    !initialises_member(r, i)) {
-            uint32_t end = partner(r, i + length), after = end + 1;
-            while (token_is(r->tokens, after, "const") || token_is(r->tokens, after, "noexcept")) after++;
+            uint32_t end = partner(r, i + length), after = behind_unqualified(r, end);
             bool declares = token_is(r->tokens, after, "{") || token_is(r->tokens, after, ";") ||
                             token_is(r->tokens, after, ":");
-            if (end > i && declares && !r->changes.items[after].before) put_before(r, after, THREAD_RANK " ");
+            if (end <= i || !declares || r->changes.items[after].before) continue;
+            put_before(r, after, THREAD_RANK " ");
+            uint32_t class = token_is(r->tokens, after, ";") ? structure_name(r, first - 1) : 0;
+            if (class) rank_definitions(r, last, class, name, length);
         }
     }
 }
