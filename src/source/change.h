@@ -4,6 +4,7 @@
 #define SMELT_SOURCE_CHANGE_H
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "source/token.h"
 
 struct change {
@@ -20,5 +21,9 @@ void change_before(struct changes *changes, uint32_t token, const char *text);
 void change_instead(struct changes *changes, uint32_t token, const char *text);
 /* After the token as it was written. */
 void change_after(struct changes *changes, uint32_t token, const char *text);
+
+/* Adds a token as it is after the changes, and a blank if there is something between it and the next token,
+ * which is before `last`. */
+void change_write(const struct changes *changes, uint32_t token, uint32_t last, struct text *out);
 
 #endif

@@ -6,51 +6,14 @@
  * In C++, the object is a parameter of its own (C++23), which has an address space:
  *
  *     … __smelt_device_get(…) const { … }
- *     template <class... A> auto get(this const __smelt_device S &o, A &&...a) {
- *         return o.__smelt_device_get(a...);
- *     }
+ *     auto get(this const __smelt_device S &o, …) { return o.__smelt_device_get(…); }
  *
  * The method itself keeps its body under a name of its own, in which `this` points to that address space and
  * methods of the class are called by such names, too. A method for objects in thread memory stays as it is.
- * Templates, conversions, constructors and methods defined elsewhere are left to the ranking (method.c). */
-#include "source/rewriter.h"
-
-#include <string.h>
-
-struct overload {
-    uint32_t name, open, close; /* its name, and the parentheses behind */
-    uint32_t space;             /* the word of its address space, or 0: thread */
-    uint32_t body;              /* its opening brace */
-    bool constant;              /* for constant objects */
-};
-
-/* More of one name are left to the ranking. */
-#define MOST_OVERLOADS 64
-
-/* The methods of one name in a class. */
-struct group {
-    uint32_t brace;  /* that opens the class */
-    uint32_t class;  /* the token of its name */
-    uint32_t name;   /* the first token of the methods' name, in one of them */
-    uint32_t length; /* of that name, in tokens */
-    struct overload overloads[MOST_OVERLOADS];
-    uint32_t count;
-};
-
-static bool is_space(const struct rewriter *r, uint32_t i) {
-    static const char *const words[] = {"device", "constant", "threadgroup", "thread", NULL};
-    return token_is_one_of(r->tokens, i, words);
-}
-
-/* The same tokens, whatever address spaces they name. */
-static bool same_code(const struct rewriter *r, uint32_t a, uint32_t a_end, uint32_t b, uint32_t b_end) {
-    for (;; a++, b++) {
-        while (a < a_end && is_space(r, a)) a++;
-        while (b < b_end && is_space(r, b)) b++;
-        if (a == a_end || b == b_end) return a == a_end && b == b_end;
-        if (!same_token(r, a, b)) return false;
-    }
-}
+ * Templates, conversions, constructors and methods defined elsewhere are left to the ranking (method.c).
+ * Calls of a base class's methods without an object stay as they are: docs/semantics.md. */
+#include "source/overload.h"
+#include "source/parameter.h"
 
 uint32_t structure_name(const struct rewriter *r, uint32_t brace) {
     static const char *const ends[] = {";", "{", "}", "(", ")", NULL};
@@ -62,30 +25,38 @@ uint32_t structure_name(const struct rewriter *r, uint32_t brace) {
     return 0;
 }
 
-/* Whether the declaration that the name belongs to has one of the words before the name. */
-static bool declared_with(const struct rewriter *r, uint32_t name, const char *const *words) {
-    uint32_t outer = r->tokens->items[name].outer;
-    for (uint32_t i = name; i-- > outer + 1;) {
-        if (partner(r, i) < i && token_is(r->tokens, i, ")")) i = partner(r, i);
-        if (token_is(r->tokens, i, ";") || token_is(r->tokens, i, "}") || token_is(r->tokens, i, "{")) break;
-        if (token_is_one_of(r->tokens, i, words)) return true;
+/* The first token of the declaration in a class that the name belongs to. */
+static uint32_t declaration_start(const struct rewriter *r, uint32_t name) {
+    static const char *const ends[] = {";", "{", "}", NULL};
+    uint32_t first = name;
+    for (uint32_t i; first > r->tokens->items[name].outer + 1; first = i) {
+        i = first - 1;
+        if (token_is_one_of(r->tokens, i, ends)) break;
+        if (token_is(r->tokens, i, ":") && !token_is(r->tokens, i - 1, ":") &&
+            !token_is(r->tokens, i + 1, ":"))
+            break; /* public: */
+        if (partner(r, i) < i) i = partner(r, i);
     }
-    return false;
+    return first;
 }
 
 /* A declaration of a method, whose name is the token: false if it is none that can be taken apart. */
 static bool read_overload(const struct rewriter *r, const struct group *group, uint32_t name,
                           struct overload *out) {
     static const char *const other[] = {"template", "static", "friend", "volatile", NULL};
-    *out = (struct overload){.name = name, .open = name + group->length};
+    *out = (struct overload){.first = declaration_start(r, name), .name = name, .open = name + group->length};
     out->close = partner(r, out->open);
     uint32_t i = out->close + 1;
-    for (; token_is(r->tokens, i, "const") || token_is(r->tokens, i, "noexcept") || is_space(r, i); i++) {
+    for (; token_is(r->tokens, i, "const") || token_is(r->tokens, i, "noexcept") ||
+           token_is_space(r->tokens, i);
+         i++) {
         out->constant |= token_is(r->tokens, i, "const");
-        if (is_space(r, i) && !token_is(r->tokens, i, "thread")) out->space = i;
+        if (token_is_space(r->tokens, i) && !token_is(r->tokens, i, "thread")) out->space = i;
     }
     out->body = i;
-    return token_is(r->tokens, i, "{") && partner(r, i) > i && !declared_with(r, name, other);
+    for (uint32_t k = out->first; k < name; k++)
+        if (token_is_one_of(r->tokens, k, other)) return false;
+    return token_is(r->tokens, i, "{") && partner(r, i) > i;
 }
 
 /* The next token that is directly in the class. */
@@ -101,10 +72,6 @@ static bool is_named(const struct rewriter *r, const struct group *group, uint32
     return true;
 }
 
-static bool same_space(const struct rewriter *r, const struct overload *a, const struct overload *b) {
-    return !a->space || !b->space ? a->space == b->space : same_token(r, a->space, b->space);
-}
-
 /* It returns a place in its object: structure.c. */
 static bool returns_place(const struct rewriter *r, const struct overload *overload) {
     for (int m = 0; m < r->structure->method_count; m++)
@@ -116,12 +83,12 @@ static bool returns_place(const struct rewriter *r, const struct overload *overl
 static bool differ(const struct rewriter *r, const struct overload *a, const struct overload *b) {
     if (same_space(r, a, b)) return false;
     if (returns_place(r, a) || returns_place(r, b)) return true;
-    return a->constant == b->constant && same_code(r, a->open, a->close, b->open, b->close) &&
-           !same_code(r, a->body, partner(r, a->body), b->body, partner(r, b->body));
+    return parameters_alike(r->tokens, a->open, b->open) &&
+           !tokens_alike(r->tokens, a->body, partner(r, a->body), b->body, partner(r, b->body));
 }
 
-/* Finds the methods of a class by their name, which is `length` tokens from `name` on: true if their objects
- * must be parameters, which one pair that differs decides for all. */
+/* Finds the methods of a class by their name, which is `length` tokens from `name` on, if all can be taken
+ * apart: true if some do different things, which decides for all. */
 static bool find_group(const struct rewriter *r, uint32_t brace, uint32_t name, uint32_t length,
                        struct group *group) {
     *group = (struct group){.brace = brace, .name = name, .length = length};
@@ -132,78 +99,14 @@ static bool find_group(const struct rewriter *r, uint32_t brace, uint32_t name, 
     for (uint32_t i = brace + 1; i < partner(r, brace); i = next_in_class(r, i)) {
         if (!is_named(r, group, i)) continue;
         struct overload *one = &group->overloads[group->count];
-        if (group->count == MOST_OVERLOADS || !read_overload(r, group, i, one)) return false;
+        if (group->count == MOST_OVERLOADS || !read_overload(r, group, i, one)) {
+            group->count = 0;
+            return false;
+        }
         for (uint32_t k = 0; k < group->count && !needed; k++) needed = differ(r, one, &group->overloads[k]);
         group->count++;
     }
     return needed;
-}
-
-/* `__smelt_device_get`, `__smelt_device_operator_5b5d` for operator[]. */
-static const char *own_name(const struct rewriter *r, const struct overload *overload) {
-    const struct token *space = &r->tokens->items[overload->space], *name = &r->tokens->items[overload->name];
-    const char *text = r->tokens->text;
-    const char *own = arena_printf(r->arena, "__smelt_%.*s_%.*s", (int)space->length, text + space->start,
-                                   (int)name->length, text + name->start);
-    for (uint32_t i = overload->name + 1; own && i < overload->open; i++)
-        for (uint32_t k = 0; own && k < r->tokens->items[i].length; k++)
-            own = arena_printf(r->arena, "%s%s%02x", own, i == overload->name + 1 && k == 0 ? "_" : "",
-                               (unsigned char)text[r->tokens->items[i].start + k]);
-    return own ? own : "";
-}
-
-/* An operator other than () and [] has a fixed number of operands. */
-static const char *parameter_pack(const struct rewriter *r, const struct overload *overload) {
-    bool any = !token_is(r->tokens, overload->name, "operator") ||
-               token_is(r->tokens, overload->name + 1, "(") || token_is(r->tokens, overload->name + 1, "[");
-    return any ? "..." : overload->close > overload->open + 1 ? "" : NULL;
-}
-
-/* The function that has the object as a parameter, and calls the method by its own name. */
-static const char *forwarder(const struct rewriter *r, const struct group *group,
-                             const struct overload *overload) {
-    const struct token *items = r->tokens->items, *class = &items[group->class];
-    const char *text = r->tokens->text, *pack = parameter_pack(r, overload);
-    const char *own = own_name(r, overload);
-    uint32_t start = items[overload->name].start;
-    const char *object = arena_printf(
-        r->arena, "%.*s(this %s__smelt_%.*s %.*s &__smelt_object", (int)(items[overload->open].start - start),
-        text + start, overload->constant ? "const " : "", (int)items[overload->space].length,
-        text + items[overload->space].start, (int)class->length, text + class->start);
-    if (!object) return "";
-    const char *call =
-        pack ? arena_printf(r->arena, "__smelt_object.%s(static_cast<__smelt_A &&>(__smelt_a)%s)", own, pack)
-             : arena_printf(r->arena, "__smelt_object.%s()", own);
-    const char *whole =
-        !call  ? NULL
-        : pack ? arena_printf(r->arena,
-                              " template <class%s __smelt_A> constexpr auto %s, __smelt_A &&%s__smelt_a) -> "
-                              "decltype(%s) { return %s; }",
-                              pack, object, pack, call, call)
-               : arena_printf(r->arena, " constexpr auto %s) -> decltype(%s) { return %s; }", object, call,
-                              call);
-    return whole ? whole : "";
-}
-
-/* The last of those that one forwarder serves has it behind its body: all their names are declared there. */
-static bool is_last_of_its_kind(const struct rewriter *r, const struct group *group,
-                                const struct overload *overload) {
-    for (uint32_t k = 0; k < group->count; k++) {
-        const struct overload *other = &group->overloads[k];
-        if (other->name > overload->name && same_space(r, overload, other) &&
-            overload->constant == other->constant &&
-            (parameter_pack(r, overload) == NULL) == (parameter_pack(r, other) == NULL))
-            return false;
-    }
-    return true;
-}
-
-/* The name under which a method calls another of its class, if its own object is not in thread memory. */
-static const char *name_in_space(const struct rewriter *r, const struct group *group, uint32_t space) {
-    for (uint32_t k = 0; k < group->count; k++)
-        if (group->overloads[k].space && same_token(r, group->overloads[k].space, space))
-            return own_name(r, &group->overloads[k]);
-    return NULL;
 }
 
 /* Whether objects are parameters of any method of the class. */
@@ -218,6 +121,25 @@ static bool has_objects(struct rewriter *r, uint32_t brace) {
         r->class_has_objects = find_group(r, brace, name, i - name, &group);
     }
     return r->class_has_objects;
+}
+
+/* Finds the methods of that name: true if their objects must be parameters. So it is if they only differ by
+ * which methods of their class they call. */
+static bool find_objects(struct rewriter *r, uint32_t brace, uint32_t name, uint32_t length,
+                         struct group *group) {
+    if (find_group(r, brace, name, length, group)) return true;
+    bool apart = false;
+    for (uint32_t k = 1; k < group->count && !apart; k++)
+        apart = !same_space(r, &group->overloads[k], &group->overloads[0]);
+    return apart && has_objects(r, brace);
+}
+
+/* The name under which a method calls another of its class, if its own object is not in thread memory. */
+static const char *name_in_space(const struct rewriter *r, const struct group *group, uint32_t space) {
+    for (uint32_t k = 0; k < group->count; k++)
+        if (group->overloads[k].space && same_token(r, group->overloads[k].space, space))
+            return forwarder_own_name(r, &group->overloads[k]);
+    return NULL;
 }
 
 /* In the body of a method: `this`, and calls of methods without an object. */
@@ -236,7 +158,7 @@ static void rewrite_body(struct rewriter *r, uint32_t brace, const struct overlo
                                      text + items[method->space].start, (int)items[class].length,
                                      text + items[class].start));
         } else if (!member && token_is_identifier(r->tokens, i) && token_is(r->tokens, i + 1, "(") &&
-                   find_group(r, brace, i, 1, &group)) {
+                   find_objects(r, brace, i, 1, &group)) {
             const char *name = name_in_space(r, &group, method->space);
             if (name) put_instead(r, i, name);
         }
@@ -247,17 +169,16 @@ bool rewrite_overload(struct rewriter *r, uint32_t open, uint32_t space) {
     uint32_t name = tokens_function_name(r->tokens, open), brace = r->tokens->items[name].outer;
     if (brace == NO_PLACE || !token_is(r->tokens, brace, "{")) return false;
     struct group group;
-    bool found = find_group(r, brace, name, open - name, &group);
+    bool found = find_objects(r, brace, name, open - name, &group);
     struct overload method;
     bool readable = group.length > 0 && read_overload(r, &group, name, &method) && method.space;
     if (readable && has_objects(r, brace)) rewrite_body(r, brace, &method);
     if (!found) return false;
     put_instead(r, space, "");
     if (!readable) return true; /* thread */
-    put_instead(r, name, own_name(r, &method));
+    put_instead(r, name, forwarder_own_name(r, &method));
     for (uint32_t i = name + 1; i < open; i++) put_instead(r, i, "");
-    if (is_last_of_its_kind(r, &group, &method))
-        put_after(r, partner(r, method.body), forwarder(r, &group, &method));
+    put_after(r, partner(r, method.body), forwarder_text(r, &group, &method));
     r->objects = true;
     return true;
 }

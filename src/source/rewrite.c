@@ -408,19 +408,11 @@ static const char *rewritten_list(const struct rewriter *r, uint32_t first, uint
     bool in_default = false;
     for (uint32_t i = first; i < last; i++) {
         const struct token *token = &r->tokens->items[i];
-        const struct change *change = &r->changes.items[i];
         bool top = token->outer != NO_PLACE && token->outer + 1 == first;
         if (top && (token_is(r->tokens, i, "=") || token_is(r->tokens, i, ",")))
             in_default = token_is(r->tokens, i, "=");
         if (token->kind == TOKEN_DIRECTIVE || in_default) continue;
-        if (change->before) text_add(&list, change->before);
-        if (change->instead)
-            text_add(&list, change->instead);
-        else
-            text_append(&list, r->tokens->text + token->start, token->length);
-        /* Adjacent tokens, as in ::, stay together. */
-        if (i + 1 < last && r->tokens->items[i + 1].start > token->start + token->length)
-            text_add(&list, " ");
+        change_write(&r->changes, i, last, &list);
     }
     r->arena->failed |= list.failed;
     const char *copy = arena_copy(r->arena, text_string(&list), list.length);

@@ -237,6 +237,22 @@ bool token_is_identifier(const struct tokens *tokens, uint32_t index) {
     return index < tokens->count && tokens->items[index].kind == TOKEN_IDENTIFIER;
 }
 
+bool token_is_space(const struct tokens *tokens, uint32_t index) {
+    static const char *const words[] = {"device", "constant", "threadgroup", "thread", NULL};
+    return token_is_one_of(tokens, index, words);
+}
+
+bool tokens_alike(const struct tokens *tokens, uint32_t a, uint32_t a_end, uint32_t b, uint32_t b_end) {
+    for (;; a++, b++) {
+        while (a < a_end && token_is_space(tokens, a)) a++;
+        while (b < b_end && token_is_space(tokens, b)) b++;
+        if (a == a_end || b == b_end) return a == a_end && b == b_end;
+        const struct token *x = &tokens->items[a], *y = &tokens->items[b];
+        if (x->length != y->length) return false;
+        if (memcmp(tokens->text + x->start, tokens->text + y->start, x->length) != 0) return false;
+    }
+}
+
 uint32_t tokens_angle_end(const struct tokens *tokens, uint32_t open, uint32_t end) {
     int depth = 0;
     if (end > open && end - open > FARTHEST_LOOK) end = open + FARTHEST_LOOK;

@@ -1,9 +1,9 @@
 // Methods overloaded by the address space of their object: each object gets its own, and what a method returns lies where
 // its object does.
-// run: methods -b 0:out:float32:5x12 -b 1=arange:float32:40 --grid 5 --threadgroup 5
+// run: methods -b 0:out:float32:5x13 -b 1=arange:float32:40 --grid 5 --threadgroup 5
 // let columns = [lambda i: 100 + 8 * i, lambda i: 10 + 2 * i, lambda i: 8 * i, lambda i: 1000 + 7, lambda i: 8 * i + 1, lambda i: 11 * i + 22]
-// let more = [lambda i: 8 * i + 103 + 8 * i, lambda i: 3, lambda i: 207 + 8 * i, lambda i: 5 + 8 * i, lambda i: 6 + 8 * i, lambda i: 33]
-// expect buffer 0: f(i) for i in 60: (columns + more)[i % 12](i // 12)
+// let more = [lambda i: 8 * i + 103 + 8 * i, lambda i: 3, lambda i: 207 + 8 * i, lambda i: 5 + 8 * i, lambda i: 6 + 8 * i, lambda i: 33, lambda i: 8 * i + 106]
+// expect buffer 0: f(i) for i in 65: (columns + more)[i % 13](i // 13)
 #include <metal_stdlib>
 using namespace metal;
 
@@ -26,6 +26,8 @@ struct Value {
   float get() const { return x; }
   float twice() const device { return get() + this->x; }
   float twice() const { return 2 * get(); }
+  float same(float by) const device { return get() + by; }
+  float same(float by) const { return get() + by; }
   float more(float a, int b = 2) const device { return x + a + b; }
   float more(float a, int b = 2) const { return a - b; }
   float more() const device { return get() + 100 + 7; }
@@ -59,7 +61,7 @@ kernel void methods(device float *out [[buffer(0)]], device Row<Inner, 5> *rows 
   there.x -= 1;
   Row<float, 2> pair = {{float(i), 1}};
   Row<float, 2> copy = pair;
-  device float *line = out + 12 * i;
+  device float *line = out + 13 * i;
   line[0] = there.get();
   line[1] = shared[i].get();
   line[2] = own[i].get();
@@ -74,4 +76,5 @@ kernel void methods(device float *out [[buffer(0)]], device Row<Inner, 5> *rows 
   line[9] = -there;
   line[10] = there - 6.0f;
   line[11] = shared[i](3, 11);
+  line[12] = there.same(6);
 }

@@ -47,7 +47,7 @@ PREFIXES = {
         "src/ops": "accumulate call compose convolve delta elementwise evaluate expr host indexed map operation product program routine rows sort",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
         "src/source": "attribute attributes casts change conditional directive directives imbalance keyword"
-                      " literal program_add_entry_point program_add_text program_create program_free program_origin refusal resource rewrite"
+                      " forwarder literal parameter parameters program_add_entry_point program_add_text program_create program_free program_origin refusal resource rewrite"
                       " signature structure token tokens",
     },
     "smelt_compiler_objects": {
