@@ -1,134 +1,17 @@
 /* Compiled graphs in files: the graph after its passes, and the machine code of all kernels that an execution
- * runs. Loading plans the graph again, which needs no compiler, and gives the kernels to the tables from
- * which executions take them. */
+ * runs (collect_code.c). Loading plans the graph again, which needs no compiler, and gives the kernels to the
+ * tables from which executions take them. */
 #include "array/dtype.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/reserved.h"
-#include "device/device.h"
+#include "graph/collect_code.h"
 #include "graph/plan.h"
 #include "graph/stored.h"
-#include "kernels/shipped.h"
 #include "ops/program.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ---- The kernels of an execution. */
-
-struct collection {
-    struct text *out;
-    const char *device, *target;
-    struct hash *seen; /* of each kernel that was appended: it may run in several steps */
-    int count, capacity;
-    smelt_status status;
-};
-
-/* Whether a kernel is new; then it is noted. */
-static bool is_new(struct collection *all, const void *key, size_t size) {
-    struct hash hash = hash_bytes(key, size);
-    if (all->status != SMELT_OK) return false;
-    for (int i = 0; i < all->count; i++)
-        if (all->seen[i].low == hash.low && all->seen[i].high == hash.high) return false;
-    if (all->count == all->capacity) {
-        int capacity = all->capacity ? 2 * all->capacity : 64;
-        struct hash *grown = realloc(all->seen, (size_t)capacity * sizeof *grown);
-        if (!grown) {
-            all->status = fail_out_of_memory((size_t)capacity * sizeof *grown);
-            return false;
-        }
-        all->seen = grown;
-        all->capacity = capacity;
-    }
-    all->seen[all->count++] = hash;
-    return true;
-}
-
-/* The package of a kernel's text, appended. */
-static smelt_status append_package(struct text *out, const char *target, const char *source, const char *name,
-                                   smelt_math_mode math) {
-    smelt_library *library;
-    struct text package = {0};
-    char path[] = "/tmp/smelt-graph-XXXXXX";
-    int file = mkstemp(path);
-    if (file < 0) return fail(SMELT_ERROR_IO, "compiled save: no temporary file can be created in /tmp");
-    close(file);
-    smelt_status status =
-        smelt_library_create(&(smelt_library_desc){.source = source, .path = name, .math = math}, &library);
-    if (status == SMELT_OK) {
-        const char *const entries[] = {name, NULL};
-        status = smelt_library_build(
-            library, &(smelt_build_desc){.path = path, .targets = {target}, .entries = entries, .jobs = 1});
-        smelt_library_release(library);
-    }
-    if (status == SMELT_OK) status = file_read(path, &package);
-    if (status == SMELT_OK) stored_bytes(out, package.data, package.length);
-    (void)remove(path);
-    text_free(&package);
-    return status;
-}
-
-static void add_program(void *context, const struct program_key *key, const char *name, const char *text) {
-    struct collection *all = context;
-    if (!is_new(all, key, sizeof *key)) return;
-    stored_number(all->out, STORED_PROGRAM);
-    stored_bytes(all->out, key, sizeof *key);
-    stored_bytes(all->out, name, strlen(name));
-    all->status = append_package(all->out, all->target, text, name, SMELT_MATH_SAFE);
-}
-
-static void add_shipped(void *context, const char *source, const char *entry, smelt_math_mode math) {
-    struct collection *all = context;
-    if (!is_new(all, entry, strlen(entry))) return;
-    stored_number(all->out, STORED_SHIPPED);
-    stored_bytes(all->out, entry, strlen(entry));
-    all->status = append_package(all->out, all->target, source, entry, math);
-}
-
-/* Executes the graph once, on zeros. */
-static smelt_status execute_once(smelt_compiled *compiled) {
-    const smelt_graph *graph = compiled->graph;
-    size_t inputs = (size_t)graph->input_count, outputs = (size_t)graph->output_count;
-    smelt_array **arrays = calloc(inputs + outputs + 1, sizeof *arrays);
-    smelt_session *session = NULL;
-    if (!arrays) return fail_out_of_memory(inputs * sizeof *arrays);
-    smelt_status status =
-        smelt_session_create(compiled, &(smelt_session_desc){.no_recording = true}, &session);
-    for (int i = 0; i < graph->input_count && status == SMELT_OK; i++) {
-        const struct graph_value *type = &graph->values[graph->inputs[i].value];
-        status = smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_ZEROS,
-                                                 .dtype = type->dtype,
-                                                 .shape = type->shape,
-                                                 .device = compiled->device},
-                             &arrays[i]);
-    }
-    if (status == SMELT_OK)
-        status = smelt_session_execute(
-            session, &(smelt_execute_desc){.inputs = arrays, .input_count = graph->input_count},
-            arrays + inputs);
-    for (size_t i = 0; i < inputs + outputs; i++) smelt_array_release(arrays[i]);
-    free(arrays);
-    smelt_session_release(session);
-    return status;
-}
-
-static smelt_status collect(smelt_compiled *compiled, struct text *out) {
-    const struct device *device;
-    TRY(device_find(compiled->device, &device));
-    struct collection all = {
-        .out = out, .device = compiled->device, .target = device->target ? device->target : "cpu"};
-    const struct program_sink programs = {add_program, &all};
-    const struct shipped_sink shipped = {add_shipped, &all};
-    program_collect(&programs);
-    shipped_collect(&shipped);
-    smelt_status status = execute_once(compiled);
-    program_collect(NULL);
-    shipped_collect(NULL);
-    free(all.seen);
-    return status == SMELT_OK ? all.status : status;
-}
 
 /* ---- The graph. */
 
@@ -269,7 +152,7 @@ static smelt_status write_code(struct text *out, smelt_compiled *compiled, bool 
     struct text code = {0};
     smelt_status status = SMELT_OK;
     if (!without_code) {
-        status = collect(compiled, &code);
+        status = compiled_collect_code(compiled, &code);
         stored_number(&code, STORED_END);
         if (status == SMELT_OK && code.failed) status = fail_out_of_memory(code.length);
     }

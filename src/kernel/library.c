@@ -222,26 +222,34 @@ static smelt_status choose_entries(const smelt_library *library, const char *con
     return SMELT_OK;
 }
 
-smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc) {
-    TRY(check_build(library, desc));
+smelt_status library_package(const smelt_library *library, const smelt_build_desc *desc,
+                             const struct package_launch *launches, int launch_count, struct text *bytes) {
     size_t most = (size_t)smelt_library_function_count(library);
     const struct entry **entries = calloc(most + 1, sizeof *entries);
     if (!entries) return fail_out_of_memory(most * sizeof *entries);
     struct package_request request = {.translation = &library->translation,
                                       .source_name = library->label,
                                       .entries = entries,
-                                      .desc = desc};
-    struct text bytes = {0};
+                                      .desc = desc,
+                                      .launches = launches,
+                                      .launch_count = launch_count};
     smelt_status status = choose_entries(library, desc->entries, entries, &request.entry_count);
-    if (status == SMELT_OK) status = file_check_writable(desc->path);
-    if (status == SMELT_OK) status = package_build(&request, &bytes);
+    if (status == SMELT_OK) status = package_build(&request, bytes);
+    free(entries);
+    return status;
+}
+
+smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc) {
+    struct text bytes = {0};
+    TRY(check_build(library, desc));
+    TRY(file_check_writable(desc->path));
+    smelt_status status = library_package(library, desc, NULL, 0, &bytes);
     if (bytes.length) {
         struct bytes piece = {bytes.data, bytes.length};
         smelt_status written = file_write(desc->path, &piece, 1);
         if (written != SMELT_OK) status = written;
     }
     text_free(&bytes);
-    free(entries);
     return status;
 }
 

@@ -94,10 +94,11 @@ bool program_is_collecting(void) {
 }
 
 static void collect(const struct program_key *key, const char *name,
-                    void (*write)(struct text *, const void *), const void *context) {
+                    void (*write)(struct text *, const void *), const void *context,
+                    const smelt_function *function) {
     struct text text = {0};
     program_write(key, write, context, &text);
-    collected->add(collected->context, key, name, text_string(&text));
+    collected->add(collected->context, key, name, text_string(&text), function);
     text_free(&text);
 }
 
@@ -111,10 +112,9 @@ smelt_status program_put(const struct program_key *key, const char *name, const 
     return status == SMELT_OK ? keep(key, made, &function) : status;
 }
 
-smelt_status program_get(const struct program_key *key, const char *name,
-                         void (*write)(struct text *, const void *), const void *context,
-                         smelt_function **function) {
-    if (collected) collect(key, name, write, context);
+static smelt_status find_or_make(const struct program_key *key, const char *name,
+                                 void (*write)(struct text *, const void *), const void *context,
+                                 smelt_function **function) {
     *function = look_up(key);
     if (*function) return SMELT_OK;
     struct text text = {0};
@@ -133,12 +133,22 @@ smelt_status program_get(const struct program_key *key, const char *name,
     return status;
 }
 
+smelt_status program_get(const struct program_key *key, const char *name,
+                         void (*write)(struct text *, const void *), const void *context,
+                         smelt_function **function) {
+    TRY(find_or_make(key, name, write, context, function));
+    if (collected) collect(key, name, write, context, *function);
+    return SMELT_OK;
+}
+
 bool program_is_only_collected(const char *device) {
     return collected && program_is_host(device);
 }
 
 smelt_status program_run(smelt_function *function, const smelt_dispatch_desc *dispatch) {
-    return program_is_only_collected(dispatch->device) ? SMELT_OK : smelt_function_run(function, dispatch);
+    if (!program_is_only_collected(dispatch->device)) return smelt_function_run(function, dispatch);
+    collected->launch(collected->context, function, dispatch);
+    return SMELT_OK;
 }
 
 /* ---- Types. */

@@ -246,7 +246,7 @@ static smelt_status run_few(const struct product *p, int rows, smelt_array *out)
     dispatch.threadgroup_memory[0] = few_memory(p, rows);
     dispatch.groups[0] = groups_of(p->size.columns, FEW_TILES * 16);
     dispatch.threadgroup[0] = 32 * FEW_TILES * FEW_SHARES;
-    return smelt_function_run(function, &dispatch);
+    return program_run(function, &dispatch);
 }
 
 static smelt_status run_fragments(const struct product *p, smelt_array *out) {
@@ -263,7 +263,7 @@ static smelt_status run_fragments(const struct product *p, smelt_array *out) {
     dispatch.groups[0] = groups_of(p->size.columns, lines * teams);
     dispatch.groups[1] = rows;
     dispatch.threadgroup[0] = 32 * SIMDGROUPS * teams;
-    return smelt_function_run(function, &dispatch);
+    return program_run(function, &dispatch);
 }
 
 static smelt_status run_vectors(const struct product *p, smelt_array *out) {
@@ -276,7 +276,7 @@ static smelt_status run_vectors(const struct product *p, smelt_array *out) {
     dispatch.groups[0] = groups_of(p->size.columns, COLUMNS * SIMDGROUPS);
     dispatch.groups[1] = groups_of(p->size.rows, rows);
     dispatch.threadgroup[0] = 32 * SIMDGROUPS;
-    return smelt_function_run(function, &dispatch);
+    return program_run(function, &dispatch);
 }
 
 static smelt_status run(const struct product *p, smelt_array *out) {

@@ -132,7 +132,7 @@ static smelt_status make_target_codes(const struct work *work, struct slot *slot
             if (gpu)
                 shapes_for_gpu(work->request->desc, &slot->entry, &image, &shapes);
             else if (!engine_traits(image.engine)->serves_all)
-                shapes_for_cpu(work->request->desc, &slot->entry, &shapes);
+                shapes_for_cpu(work->request, &slot->entry, &shapes);
         }
         image_free(&image);
         TRY(status);

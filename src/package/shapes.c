@@ -10,6 +10,7 @@
 static void add_shape(struct shapes *shapes, const struct code_shape *shape) {
     for (int i = 0; i < shapes->count; i++)
         if (memcmp(&shapes->items[i], shape, sizeof *shape) == 0) return;
+    if (shapes->count == MAX_SHAPES) return; /* the first code serves what is left */
     shapes->items[shapes->count++] = *shape;
 }
 
@@ -25,12 +26,16 @@ static bool has_one_size(const struct package_entry *entry) {
 
 const struct code_shape shape_any_on_cpu = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1, .tested = 1};
 
-static void add_small(struct shapes *shapes, struct code_shape shape) {
+static void add_on_cpu(struct shapes *shapes, struct code_shape shape) {
     shape.engine = ENGINE_SIMD;
     shape.polled = 1;
-    shape.small = 1;
     shape.tested = 1;
     add_shape(shapes, &shape);
+}
+
+static void add_small(struct shapes *shapes, struct code_shape shape) {
+    shape.small = 1;
+    add_on_cpu(shapes, shape);
 }
 
 /* The code serves all launches of this size, so it is compiled for buffers that may overlap. */
@@ -42,7 +47,25 @@ static void add_threadgroup(struct shapes *shapes, const int64_t size[3], bool h
     add_small(shapes, wanted.full);
 }
 
-void shapes_for_cpu(const smelt_build_desc *desc, const struct package_entry *entry, struct shapes *shapes) {
+static void add_groups(struct shapes *shapes, const struct launch *launch, bool has_barrier) {
+    struct launch_shapes wanted;
+    launch_shapes(launch, has_barrier, &wanted);
+    if (wanted.has_full) add_on_cpu(shapes, wanted.full);
+    if (wanted.has_edge) add_on_cpu(shapes, wanted.edge);
+}
+
+/* Of a launch whose groups may be joined, both: only its code tells whether they are. */
+static void add_launch(struct shapes *shapes, const struct package_launch *of, bool has_barrier) {
+    struct launch launch = {.overlapping = true, .large = of->large}, joined;
+    memcpy(launch.grid, of->grid, sizeof launch.grid);
+    memcpy(launch.group_size, of->group, sizeof launch.group_size);
+    launch_count_groups(&launch);
+    add_groups(shapes, &launch, has_barrier);
+    if (launch_join(&launch, &joined)) add_groups(shapes, &joined, has_barrier);
+}
+
+static void usual_shapes(const smelt_build_desc *desc, const struct package_entry *entry,
+                         struct shapes *shapes) {
     static const int64_t usual[3] = {256, 1, 1};
     const int64_t most[3] = {entry->max_threads <= MOST_THREADS ? entry->max_threads : 0, 1, 1};
     const uint32_t *required = entry->required_threads;
@@ -57,6 +80,13 @@ void shapes_for_cpu(const smelt_build_desc *desc, const struct package_entry *en
     if (most[0] && entry->has_barrier) add_threadgroup(shapes, most, true);
     for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++)
         add_threadgroup(shapes, desc->threadgroups[i], entry->has_barrier);
+}
+
+void shapes_for_cpu(const struct package_request *request, const struct package_entry *entry,
+                    struct shapes *shapes) {
+    for (int i = 0; i < request->launch_count; i++)
+        add_launch(shapes, &request->launches[i], entry->has_barrier);
+    if (!request->launch_count) usual_shapes(request->desc, entry, shapes);
 }
 
 /* ---- GPUs. The assembler gives a thread as many registers as the largest group allows, so there is code for

@@ -3,6 +3,7 @@
 #ifndef SMELT_PACKAGE_SHAPES_H
 #define SMELT_PACKAGE_SHAPES_H
 
+#include "package/build.h"
 #include "package/package.h"
 
 /* In addition to the first; a GPU's are compiled with and without polls of the stop flag. */
@@ -21,7 +22,8 @@ extern const struct code_shape shape_any_on_cpu, shape_any_on_gpu;
 
 /* The others, which depend on the first (image): on barriers, limits of the entry, and what its arguments
  * point to. */
-void shapes_for_cpu(const smelt_build_desc *desc, const struct package_entry *entry, struct shapes *shapes);
+void shapes_for_cpu(const struct package_request *request, const struct package_entry *entry,
+                    struct shapes *shapes);
 void shapes_for_gpu(const smelt_build_desc *desc, const struct package_entry *entry,
                     const struct image *image, struct shapes *shapes);
 

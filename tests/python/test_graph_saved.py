@@ -81,6 +81,34 @@ def test_saving_computes_nothing_that_machine_code_does_not_depend_on(tmp_path):
         np.testing.assert_array_equal(a, b.to_numpy())
 
 
+SAVE = """
+import sys
+import smelt
+from smelt.graph import Graph, InferenceSession, TensorType
+
+def function(x, w):
+    y = (x @ w).reshape(1, 2, 40, 32)
+    y = smelt.scaled_dot_product_attention(y, y, y, scale=0.2)
+    return smelt.sort(smelt.softmax(y, axis=-1), axis=1), smelt.cumsum(y, axis=-1), smelt.real(smelt.fft(x))
+
+arrays = [TensorType(smelt.float32, shape) for shape in ((80, 24), (24, 32))]
+InferenceSession().load(Graph.of(function, *arrays)).save(sys.argv[1])
+"""
+
+
+def test_saved_code_is_that_of_the_graphs_launches(tmp_path):
+    """Loading compiles nothing, and saving nothing in vain: code for a kernel's launches, and code for all others."""
+    caches = [tmp_path / name for name in ("saving", "loading")]
+    subprocess.run([sys.executable, "-c", SAVE, tmp_path / "model.graph"], check=True,
+                   env={**os.environ, "SMELT_CACHE_DIR": str(caches[0])})
+    kernels, codes = (len(list(caches[0].glob(pattern))) for pattern in ("*.bitcode", "*.image"))
+    assert kernels > 5 and 2 <= codes / kernels < 3, (kernels, codes)
+    numbers = np.random.default_rng(6)
+    arrays = [numbers.standard_normal(shape).astype("f") for shape in ((80, 24), (24, 32))]
+    executed_fresh(tmp_path, tmp_path / "model.graph", arrays, SMELT_CACHE_DIR=str(caches[1]))
+    assert not list(caches[1].glob("*.image"))
+
+
 def test_streams_are_saved(tmp_path):
     def chains(x):
         values = [x * i for i in range(1, 5)]
