@@ -70,6 +70,14 @@ def test_gangs_away_from_edges_load_neighbours(scratch):
     expect_in(text, "k.body:3:", "k.body:4:", "guard: gangs whose lanes all pass it, or all fail")
 
 
+def test_gangs_inside_the_guard_of_a_short_kernel_need_no_masks(scratch):
+    grey = "if (i >= uint(n)) return;\nout[i] = x[3 * i] + x[3 * i + 1];\n"
+    arguments = "-i n=4000 -i x=zeros:uint8:12288 -o out:uint8:4096 --grid 4096 --threadgroup 256"
+    for cpu in "sse2", "avx2", "avx512":
+        text = show(scratch, grey, arguments, "--why", SMELT_CPU=cpu)
+        expect_in(text, "k.body:2:", "guard: gangs whose lanes all pass it, or all fail")
+
+
 def test_speculation_is_named(scratch):
     text = show(scratch, "out[i] = x[i / n];\n", "-i n=64 " + FLOATS, "--why")
     expect_in(text, "k.body:2:", "speculation:")

@@ -2,8 +2,9 @@
  * lanes only in gangs that lie across an edge. The other gangs run code without masks and without gathers.
  *
  * Guards end the kernel for some threads, before any effect. They are speculated on in threads that compute a
- * tile: these have many accesses, and masks would take registers. The same holds for short kernels with a sum
- * or with several accesses. Other threads gain little for twice the code.
+ * tile: these have many accesses, and masks would take registers. So they are in short kernels, whose masks
+ * cost as much as the rest, or far more where the target has no masked access (access.c): pixels of three
+ * bytes took 24 times as long with AVX2. Other threads gain little for twice the code.
  *
  * Conditions of loads: `if (x + k < width) sum += image[x + k];`
  *

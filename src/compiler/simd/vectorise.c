@@ -307,10 +307,8 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
 #define MAX_SHARED_INSTRUCTIONS 600
 
 /* If a loop carries so many values or more, gangs that are inside the kernel's guards get code of their own
- * (edges.c). In short kernels, one value suffices if loops in that code need no masks of their own, or
- * several accesses. */
+ * (edges.c). Short kernels always do, if loops in that code need no masks of their own. */
 #define GUARDED_VALUES 8
-#define GUARDED_ACCESSES 6
 #define MAX_EDGE_INSTRUCTIONS 1500
 
 static int count_accesses(struct simd *s) {
@@ -323,8 +321,7 @@ static int count_accesses(struct simd *s) {
 static void find_edges_that_matter(struct simd *s) {
     int carried = carried_values(s->entry, false);
     int size = count_instructions(s) * (SIMDGROUP_LANES / (s->vector_bits / 32));
-    s->guards_matter = carried >= GUARDED_VALUES || (size <= MAX_SHARED_INSTRUCTIONS &&
-                                                     (carried > 0 || count_accesses(s) >= GUARDED_ACCESSES));
+    s->guards_matter = carried >= GUARDED_VALUES || size <= MAX_SHARED_INSTRUCTIONS;
     s->edges_matter =
         size <= MAX_EDGE_INSTRUCTIONS && !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER);
 }
@@ -345,6 +342,34 @@ static smelt_status try_guarded(struct simd *s, bool (*suits)(const struct simd 
     return s->refused ? SMELT_OK : analyse(s);
 }
 
+static bool is_unknown(struct simd *s, LLVMValueRef i) {
+    bool load = LLVMIsALoadInst(i) != NULL;
+    if (!load && !LLVMIsAStoreInst(i)) return false;
+    LLVMValueRef address = LLVMGetOperand(i, load ? 0 : 1);
+    return shape_of(s, address) == SHAPE_VARYING && !piece_is(s, address) && !private_is(s, address);
+}
+
+static int count_unknown(struct simd *s) {
+    int count = 0;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) count += is_unknown(s, i);
+    return count;
+}
+
+/* Code of guarded kernels is written twice. With few accesses, a large gang gains little by it. An access to
+ * addresses that only the run can tell becomes several blocks. */
+#define FEW_ACCESSES 6
+#define MAX_GUARDED_INSTRUCTIONS 300
+#define UNKNOWN_INSTRUCTIONS 16
+
+static int guarded_lanes(struct simd *s, int lanes, int chunk_lanes) {
+    int instructions = count_instructions(s) + UNKNOWN_INSTRUCTIONS * count_unknown(s);
+    if (carried_values(s->entry, false) > 0 || count_accesses(s) >= FEW_ACCESSES) return lanes;
+    while (lanes > SIMDGROUP_LANES && instructions * (lanes / chunk_lanes) > MAX_GUARDED_INSTRUCTIONS)
+        lanes /= 2;
+    return lanes;
+}
+
 static smelt_status try_many(struct simd *s, bool *done) {
     int chunk_lanes = s->vector_bits / 32, lanes = most_lanes(s->code);
     int instructions = count_instructions(s), carried = carried_values(s->entry, false);
@@ -358,7 +383,15 @@ static smelt_status try_many(struct simd *s, bool *done) {
     set_lanes(s, lanes, chunk_lanes);
     TRY(analyse(s));
     if (s->refused) return SMELT_OK;
-    if (edges_have_guard(s)) return try_guarded(s, all_lanes_run_all, done);
+    if (edges_have_guard(s)) {
+        int fewer = guarded_lanes(s, lanes, chunk_lanes);
+        if (fewer <= SIMDGROUP_LANES) return SMELT_OK;
+        if (fewer < lanes) {
+            set_lanes(s, fewer, chunk_lanes);
+            TRY(analyse(s));
+        }
+        return try_guarded(s, all_lanes_run_all, done);
+    }
     *done = all_lanes_run_all(s) && !speculation_pays(s);
     return SMELT_OK;
 }
@@ -394,20 +427,6 @@ static smelt_status write_speculating(struct simd *s) {
 /* Above this number, accesses to addresses that only the run can tell gather at once: five blocks for each,
  * which look whether the lanes are neighbours after all, take seconds to compile. */
 #define MANY_UNKNOWN 300
-
-static bool is_unknown(struct simd *s, LLVMValueRef i) {
-    bool load = LLVMIsALoadInst(i) != NULL;
-    if (!load && !LLVMIsAStoreInst(i)) return false;
-    LLVMValueRef address = LLVMGetOperand(i, load ? 0 : 1);
-    return shape_of(s, address) == SHAPE_VARYING && !piece_is(s, address) && !private_is(s, address);
-}
-
-static int count_unknown(struct simd *s) {
-    int count = 0;
-    FOR_EACH_BLOCK(block, s->entry)
-    FOR_EACH_INSTRUCTION(i, block) count += is_unknown(s, i);
-    return count;
-}
 
 /* Conversions of half take a dozen instructions of a register where the CPU has none: with 128 bits. */
 static bool converts_half(LLVMValueRef i) {
