@@ -11,11 +11,16 @@ constexpr sampler smp(coord::normalized, address::clamp_to_edge, filter::linear,
 constant constexpr sampler smp2(filter::nearest);
 struct VIn { float3 position [[attribute(0)]]; float2 uv [[attribute(1)]]; };
 struct VOut { float4 position [[position]]; float2 uv [[user(locn0)]]; float size [[point_size]]; uint layer [[render_target_array_index]]; half4 c [[flat]]; };
+constant bool untextured [[function_constant(3)]];
+constant bool textured = !untextured;
+struct VGuarded { float3 position [[attribute(0)]]; float2 uv [[attribute(1), function_constant(textured)]]; };
+typedef struct { float4 position [[position]]; float2 uv [[function_constant(textured), user(uv)]]; } VOutGuarded;
 struct FOut { float4 color [[color(0)]]; float depth [[depth(any)]]; };
 struct Material { texture2d<float> albedo [[id(0)]]; sampler s [[id(1)]]; float4 tint [[id(2)]]; device float *weights [[id(3)]]; array<texture2d<half>, 4> more [[id(4)]]; };
 vertex VOut vs(VIn in [[stage_in]], constant float4x4 &mvp [[buffer(1)]], uint id [[vertex_id]], uint inst [[instance_id]]) {
   VOut o; o.position = mvp * float4(in.position, 1); o.uv = in.uv; return o;
 }
+vertex VOutGuarded vs3(VGuarded in [[stage_in]]) { VOutGuarded o; if (textured) o.uv = in.uv; return o; }
 [[vertex]] float4 vs2(uint id [[vertex_id]]) { return float4(id); }
 fragment FOut fs(VOut in [[stage_in]], texture2d<float, access::sample> t [[texture(0)]], bool front [[front_facing]], depth2d<float> shadow [[texture(1)]]) {
   FOut o; o.color = t.sample(smp, in.uv); if (o.color.a < 0.5) discard_fragment(); return o;
