@@ -1,5 +1,5 @@
 // A kernel in a file that has everything else, too: render stages, textures and samplers, ray tracing, tables of functions.
-// run: good -b 0:out:float32:7 -b 1=zeros:float32:128 --grid 7
+// run: good -b 0:out:float32:7 -b 1=arange:float32:128 --grid 7
 // expect buffer 0: 1 2 3 4 5 6 7
 #include <metal_stdlib>
 #include <metal_raytracing>
@@ -39,10 +39,24 @@ kernel void trace(instance_acceleration_structure s [[buffer(0)]], texture2d<flo
 kernel void trace2(primitive_acceleration_structure s [[buffer(0)]], device float *o [[buffer(1)]]) { o[0] = hit(ray(), s); }
 kernel void table(visible_function_table<float(float)> t [[buffer(0)]], device float *o [[buffer(1)]]) { o[0] = t[0](1); }
 kernel void blur(texture2d<half, access::read> in [[texture(0)]], texture2d<half, access::write> out [[texture(1)]], uint2 g [[thread_position_in_grid]]) { out.write(in.read(g), g); }
+struct Commands { command_buffer buffer; compute_pipeline_state state; };
+static void encode(constant Commands &c, uint i, device float *o) {
+  compute_command command(c.buffer, i);
+  command.reset();
+  command.set_compute_pipeline_state(c.state);
+  command.set_kernel_buffer(o, 0);
+  command.concurrent_dispatch_threadgroups(uint3(1), uint3(32));
+}
+kernel void encodes(constant Commands &c [[buffer(0)]], device float *o [[buffer(1)]], uint i [[thread_position_in_grid]]) { encode(c, i, o); }
 kernel void uses(device float *o [[buffer(0)]], constant Material &m [[buffer(1)]]) {
   o[0] = shade(m, float2(1)).x;
 }
-kernel void good(device float *o [[buffer(0)]], constant Material &m [[buffer(1)]], uint i [[thread_position_in_grid]]) { o[i] = vis(i) + m.tint.y * 0; }
+// Textures, samplers and tables take 8 bytes in a structure of arguments.
+struct Tables { visible_function_table<float(float)> functions; instance_acceleration_structure scene; sampler s[2]; float last; };
+static_assert(sizeof(Material) == 80 && sizeof(Tables) == 40 && sizeof(Commands) == 16, "resources");
+kernel void good(device float *o [[buffer(0)]], constant Material &m [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  o[i] = vis(i) + m.tint.y - 5;
+}
 template <typename T> kernel void tk(texture2d<T> t [[texture(0)]], device T *o [[buffer(0)]]) { o[0] = t.read(uint2(0)).x; }
 template [[host_name("tk_f")]] kernel void tk<float>(texture2d<float>, device float *);
 kernel void tile(imageblock<float4> img, ushort2 t [[thread_position_in_threadgroup]]) {}
