@@ -88,6 +88,22 @@ def test_thousands_of_calls_stay_calls(scratch):
     expect("runs on the scalar engine: it is too large for vector code: instructions after inlining: " in log, log)
 
 
+def test_calls_that_stay_take_threadgroup_memory(scratch):
+    """A function and a method that all calls pass the same variable."""
+    steps = "".join(f"  x = x * {2 * k + 3}u + (x >> {k % 13 + 1}); x ^= t[(x + {k}u) & 31u];\n" for k in range(40))
+    given = (f"static uint mixed(const threadgroup uint *t, uint x) {{\n{steps}  return x;\n}}\n"
+             f"struct Box {{ uint t[32]; uint mixed(uint x) const threadgroup {{\n{steps}  return x;\n}} }};\n")
+    shared = ("  threadgroup uint shared[32];\n  threadgroup Box box;\n  uint l = i % 64u, x = i + uint(in[i]);\n"
+              "  if (l < 32) shared[l] = l * 77u, box.t[l] = l * 99u;\n  threadgroup_barrier(mem_flags::mem_threadgroup);\n")
+    call = "  x = box.mixed(mixed(shared, x + {0}u) ^ {0}u);\n"
+    source = given + signature("tables") + shared + "".join(call.format(k) for k in range(1100)) + "  out[i] = float(x & 0xffffu);\n}\n"
+    loop = (given + signature("rounds") + shared + "  for (uint k = 0; k < 1100; k++) {\n" + call.format("k * 1") +
+            "  }\n  out[i] = float(x & 0xffffu);\n}\n")
+    found, log = run(scratch, source, "tables", "zeros:float32:200", THREADS)
+    expect(list(found) == list(run(scratch, loop, "rounds", "zeros:float32:200", THREADS)[0]), "calls and a loop differ")
+    expect("runs on the scalar engine: it is too large for vector code: instructions after inlining: " in log, log)
+
+
 def test_hundreds_of_branches_run(scratch):
     branches = "".join(f"  if (in[(x + {k}u) % 256u] > 0.5f) {{ slots[{k % 7}] += float({k}); x = x * 5u + 1u; }}\n"
                        for k in range(BRANCHES))

@@ -6,13 +6,36 @@
 #include "compiler/budget.h"
 #include "compiler/callees.h"
 
+static bool takes_pointer(LLVMValueRef function) {
+    for (unsigned p = 0; p < LLVMCountParams(function); p++)
+        if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(function, p))) == LLVMPointerTypeKind) return true;
+    return false;
+}
+
+static bool has_threadgroup_variables(struct unit *unit) {
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == THREADGROUP_SPACE) return true;
+    return false;
+}
+
+/* The optimiser would replace a parameter by the threadgroup variable that all calls pass, whose address only
+ * the entry has. It leaves the parameters of functions that other modules may have, too. */
+static void keep_parameters(LLVMValueRef function) {
+    LLVMSetLinkage(function, LLVMLinkOnceODRLinkage);
+    LLVMSetVisibility(function, LLVMHiddenVisibility);
+}
+
 static smelt_status outline(struct unit *unit, struct callees *callees) {
     TRY(callees_find(unit, callees));
     smelt_status status = budget_check(unit, BUDGET_INLINED, callees->first->instructions);
     if (status == SMELT_OK || unit->target->may_refuse) return status;
     unit->smaller = unit->refused = false;
-    for (struct callee *c = callees->first->next; c; c = c->next)
-        if (c->plain && c->instructions > FEW_INSTRUCTIONS) callees_keep(unit, c->function);
+    bool shared = has_threadgroup_variables(unit);
+    for (struct callee *c = callees->first->next; c; c = c->next) {
+        if (!c->plain || c->instructions <= FEW_INSTRUCTIONS) continue;
+        callees_keep(unit, c->function);
+        if (shared && takes_pointer(c->function)) keep_parameters(c->function);
+    }
     return SMELT_OK;
 }
 
