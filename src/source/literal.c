@@ -48,25 +48,48 @@ static bool is_language_call(const struct tokens *t, uint32_t open) {
     return true;
 }
 
-/* Whether a declarator `name[…][…]` that ends at token `last` declares an array of characters, not of
- * pointers. */
-static bool declares_characters(const struct tokens *t, uint32_t last) {
-    static const char *const types[] = {"char", "uchar", "int8_t", "uint8_t", NULL};
-    uint32_t i = last;
-    while (i > 0 && token_is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
-    if (!token_is_identifier(t, i) || i == last) return false;
-    if (i > 0 && token_is(t, i - 1, "const")) i--;
-    return i > 0 && token_is_one_of(t, i - 1, types);
+/* The token that names the type behind `typedef`, or behind `using name =`, if `i` is the alias's own name in
+ * such a declaration of a plain type; `i` otherwise. */
+static uint32_t aliased(const struct tokens *t, uint32_t i) {
+    if (token_is(t, i + 1, "=") && token_is(t, i - 1, "using") && token_is(t, i + 3, ";")) return i + 2;
+    if (!token_is(t, i + 1, ";") || !token_is_identifier(t, i - 1)) return i;
+    uint32_t first = i - 1;
+    while (first > 0 && token_is_identifier(t, first) && !token_is(t, first, "typedef")) first--;
+    return token_is(t, first, "typedef") ? i - 1 : i;
 }
 
-/* The initialiser of an array: `char s[] = "…"`, `char s[2][4] = {"…", "…"}`. */
+/* Whether the token names a type of characters, which a program may have given another name before. */
+static bool is_character(const struct tokens *t, uint32_t type) {
+    static const char *const types[] = {"char", "uchar", "int8_t", "uint8_t", NULL};
+    if (token_is_one_of(t, type, types)) return true;
+    if (!token_is_identifier(t, type)) return false;
+    for (uint32_t i = type; i-- > 1;)
+        if (tokens_alike(t, i, i + 1, type, type + 1) && aliased(t, i) != i)
+            return is_character(t, aliased(t, i));
+    return false;
+}
+
+/* The token before a declarator's name, of one that ends at token `last` and declares an array: `name[…][…]`;
+ * 0 if it does not. */
+static uint32_t before_array(const struct tokens *t, uint32_t last) {
+    uint32_t i = last;
+    while (i > 0 && token_is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
+    return token_is_identifier(t, i) && i != last && i > 0 ? i - 1 : 0;
+}
+
+/* The initialiser of an array: `char s[] = "…"`, which a pointer cannot have, and `char s[2][4] = {"…",
+ * "…"}`, which an array of pointers could. */
 static bool initialises_characters(const struct tokens *t, uint32_t first) {
     uint32_t at = first;
     while (t->items[at].outer != NO_PLACE && token_is(t, t->items[at].outer, "{") && at > 0 &&
            (token_is(t, at - 1, "{") || token_is(t, at - 1, ",")))
         at = t->items[at].outer;
-    if (at > 1 && token_is(t, at - 1, "=")) return declares_characters(t, at - 2);
-    return at != first && at > 0 && declares_characters(t, at - 1);
+    bool assigned = at > 1 && token_is(t, at - 1, "=");
+    if (at == first && !assigned) return false;
+    uint32_t type = at > 0 ? before_array(t, at - 1 - assigned) : 0;
+    if (type == 0 || at == first) return type != 0;
+    if (token_is(t, type, "const")) type--;
+    return is_character(t, type);
 }
 
 static bool is_bare(const struct tokens *t, uint32_t first) {

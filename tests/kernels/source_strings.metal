@@ -8,6 +8,10 @@ static_assert(sizeof("four") == 5, "the size of a literal is that of the array")
 static constant char letters[] = "xyzw";
 constant char pairs[2][4] = {"ab", "cde"};
 constant char *const names[] = {"stone", "so", "bo" "th", "a\nb", "say \"x\"", R"(raw))"};
+typedef uchar byte_type;
+using byte_alias = byte_type;
+constant byte_type bytes[] = "xyzw";
+constant byte_alias more_bytes[2][3] = {"xy", "zw"};
 struct label { constant char *text; int number; };
 constant label labels[] = {{"no", 1}, {"first", 2}};
 
@@ -26,7 +30,8 @@ kernel void strings(device int *out [[buffer(0)]], coherent(device) device const
   static constant char here[] = "xyzw";
   char copy[5] = "xyzw";
   constant char *prefixes[] = {"", "1", "12", "123", "1234", "12345", "123456", "1234567"};
-  out[8 + i] = letters[i % 4] == here[i % 4] && copy[i % 4] == here[i % 4] ? letters[i % 4] : -1;
+  bool alike = bytes[i % 4] == here[i % 4] && more_bytes[i / 2 % 2][i % 2] == here[i % 4];
+  out[8 + i] = alike && letters[i % 4] == here[i % 4] && copy[i % 4] == here[i % 4] ? letters[i % 4] : -1;
   out[16 + i] = length_of(prefixes[i]);
   auto chosen = i % 2 ? "cde" : "ab";
   out[24 + i] = pairs[i % 2][1] == chosen[1] && letter("abcd", 2) == 'c' && function_name(0) == 'f' ? chosen[1] : -1;

@@ -29,7 +29,8 @@ template <typename T> constexpr ulong common(int two) {
   CHECK(all(T4(q, 1) == T4(7, 8, 9, 1)) && all(T4(1, q) == T4(1, 7, 8, 9)));
   CHECK(all(T3(p, 1) == T3(5, 6, 1)) && all(T3(1, p) == T3(1, 5, 6)));
   CHECK(all(T4(int4(1, 2, 3, 4)) == a) && all(T4(half4(1, 2, 3, 4)) == a) && all(T4(bfloat4(1, 2, 3, 4)) == a));
-  CHECK(all(T2(float2(5, 6)) == p) && all(T3(uchar3(7, 8, 9)) == q) && all(T4(a) == a) && all((T4)long4(1, 2, 3, 4) == a));
+  CHECK(all(T2(float2(5, 6)) == p) && all(T3(uchar3(7, 8, 9)) == q) && all(T4(a) == a) && all((T4)long4(1, 2, 3, 4) == a) &&
+        all(T3(a) == T3(1, 2, 3)) && all((T3)s == T3(3)));
   // 10: swizzles, read.
   CHECK(all(a.xy == T2(1, 2)) && all(a.wzyx == T4(4, 3, 2, 1)) && all(a.xxx == T3(1)) && all(a.zw == T2(3, 4)));
   CHECK(all(a.rg == a.xy) && all(a.bgr == a.zyx) && all(a.aaaa == T4(4)) && a.r == a.x && a.g == a.y && a.b == a.z && a.a == a.w);
