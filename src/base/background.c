@@ -230,6 +230,13 @@ static smelt_status run_now(struct background_job *job) {
     return state_of(job) == BACKGROUND_ENDED ? SMELT_OK : status;
 }
 
+bool background_is_pending(const struct background_job *job) {
+    pthread_mutex_lock(&lock);
+    enum background_state state = state_of(job);
+    pthread_mutex_unlock(&lock);
+    return state == BACKGROUND_QUEUED || state == BACKGROUND_RUNNING;
+}
+
 smelt_status background_wait(struct background_job *job) {
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&lock);

@@ -35,6 +35,9 @@ struct background_job {
 /* Queues the job if it is idle; it stays idle if no thread can be started. */
 void background_start(struct background_job *job);
 
+/* Whether it is queued or running. */
+bool background_is_pending(const struct background_job *job);
+
 /* Waits for the end of the job and returns its result with its message; runs it on the calling thread if it
  * has not begun. INTERRUPTED: the caller was; the job is not. */
 smelt_status background_wait(struct background_job *job);

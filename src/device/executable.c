@@ -190,6 +190,13 @@ smelt_status executable_wait(struct executable *executable) {
     return status;
 }
 
+bool executable_is_improving(struct executable *executable) {
+    bool is_improving = false;
+    for (struct better_code *better = atomic_load(&executable->better); better; better = better->next)
+        is_improving |= background_is_pending(&better->job);
+    return is_improving;
+}
+
 /* ---- The code for a shape. */
 
 smelt_status executable_compile(struct executable *executable, const struct code_shape *shape,

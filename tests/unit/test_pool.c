@@ -63,6 +63,60 @@ static void test_a_failure_is_returned_with_its_message(void **state) {
     assert_int_equal(run_and_count(MOST_PIECES), 0);
 }
 
+/* ---- Beside another process. */
+
+struct beside {
+    atomic_bool busy;
+    atomic_int runs[MOST_PIECES], inside, most_inside; /* threads in pieces while it is busy */
+    atomic_int after;                                  /* threads that have begun a piece since */
+};
+
+static bool is_busy(void *job) {
+    return atomic_load(&((struct beside *)job)->busy);
+}
+
+static _Thread_local struct beside *counted;
+
+static void sleep_a_millisecond(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* The second half: waits for a second thread. */
+static void meet(struct beside *b) {
+    atomic_store(&b->busy, false);
+    if (counted != b) atomic_fetch_add(&b->after, 1);
+    counted = b;
+    for (int i = 0; i < 10000 && atomic_load(&b->after) < 2; i++) sleep_a_millisecond();
+}
+
+static smelt_status run_beside(void *job, uint64_t first, uint64_t last) {
+    struct beside *b = job;
+    for (uint64_t i = first; i < last; i++) {
+        atomic_fetch_add(&b->runs[i], 1);
+        int inside = atomic_fetch_add(&b->inside, 1) + 1, most = atomic_load(&b->most_inside);
+        while (atomic_load(&b->busy) && inside > most &&
+               !atomic_compare_exchange_weak(&b->most_inside, &most, inside)) {
+        }
+        sleep_a_millisecond();
+        atomic_fetch_sub(&b->inside, 1);
+        if (i >= MOST_PIECES / 2) meet(b);
+    }
+    return SMELT_OK;
+}
+
+static void test_a_cpu_is_left_to_another_process_while_it_is_busy(void **state) {
+    (void)state;
+    cpu_set_t all;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2 || pool_size() != CPU_COUNT(&all)) skip();
+    struct beside b = {.busy = true};
+    assert_int_equal(pool_run_beside(run_beside, &b, MOST_PIECES, "beside", is_busy), SMELT_OK);
+    for (int i = 0; i < MOST_PIECES; i++) assert_int_equal(b.runs[i], 1);
+    assert_in_range(b.most_inside, 1, pool_size() - 1);
+    assert_true(b.after >= 2);
+    assert_int_equal(run_and_count(MOST_PIECES), 0);
+}
+
 /* ---- CPUs. */
 
 static bool is_pool_thread(const char *task) {
@@ -117,6 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_piece_runs_once),
         cmocka_unit_test(test_a_failure_is_returned_with_its_message),
+        cmocka_unit_test(test_a_cpu_is_left_to_another_process_while_it_is_busy),
         cmocka_unit_test(test_no_pool_thread_shares_the_callers_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

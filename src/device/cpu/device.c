@@ -179,8 +179,11 @@ static smelt_status run_prepared(struct cpu_launch *launch) {
     if (status != SMELT_OK) return checked_end(launch, status);
     launch_log_open(launch->log);
     if (launch->interrupt) interruption_allow(&signals);
-    status = groups == 1 || launch->check ? run_groups(launch, 0, groups)
-                                          : pool_run(run_groups, launch, groups, launch->name);
+    if (groups == 1 || launch->check)
+        status = run_groups(launch, 0, groups);
+    else
+        status = pool_run_beside(run_groups, launch, groups, launch->name,
+                                 launch->is_improved ? cpu_launch_is_improving : NULL);
     status = checked_end(launch, status);
     if (launch->interrupt) interruption_restore(&signals);
     alarm_disarm(alarm);

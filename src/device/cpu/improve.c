@@ -32,3 +32,9 @@ bool cpu_launch_improved(struct cpu_launch *launch) {
     if (latest != atomic_load_explicit(&launch->seen, memory_order_relaxed)) look_for_best(launch, latest);
     return atomic_load_explicit(&launch->improved, memory_order_acquire);
 }
+
+/* Quick code is many times slower than the best, so all of them end earlier if the compiler has a CPU. */
+bool cpu_launch_is_improving(void *job) {
+    struct cpu_launch *launch = job;
+    return !atomic_load(&launch->improved) && executable_is_improving(launch->request->executable);
+}

@@ -17,11 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_POOL_THREADS 256
 /* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
 #define SPIN_SECONDS 50e-6
+
+/* How often a thread that leaves its CPU to another process looks whether that one is done. */
+#define LOOK_NANOSECONDS 1000000
 
 #define JOB_OPEN (1U << 31) /* in `inside`: pool threads may enter the job */
 
@@ -39,12 +43,16 @@ struct pool {
     const char *name;
     uint64_t count;
     _Atomic uint64_t next;
+    bool (*is_busy)(void *job); /* NULL: no thread leaves its CPU */
+    atomic_flag left;           /* a thread does, or did */
     pthread_mutex_t failure_lock;
     smelt_status status;
     char *message;
 };
 
-static struct pool pool = {.callers = PTHREAD_MUTEX_INITIALIZER, .failure_lock = PTHREAD_MUTEX_INITIALIZER};
+static struct pool pool = {.callers = PTHREAD_MUTEX_INITIALIZER,
+                           .left = ATOMIC_FLAG_INIT,
+                           .failure_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static cpu_set_t allowed_cpus(void) {
     cpu_set_t set;
@@ -155,12 +163,20 @@ static bool enter_job(void) {
     return true;
 }
 
+/* One of the threads that have entered the job sleeps as long as there is both work and another process. */
+static void leave_cpu_to_others(void) {
+    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    if (!pool.is_busy || atomic_flag_test_and_set(&pool.left)) return;
+    while (atomic_load(&pool.next) < pool.count && pool.is_busy(pool.job)) nanosleep(&pause, NULL);
+}
+
 static void *pool_thread(void *start) {
     unsigned seen = (unsigned)(uintptr_t)start;
     for (;;) {
         wait_for_generation(seen);
         seen = atomic_load(&pool.generation);
         if (!enter_job()) continue;
+        leave_cpu_to_others();
         work();
         atomic_fetch_sub(&pool.inside, 1);
     }
@@ -283,10 +299,19 @@ static smelt_status wait_for_turn(void) {
     }
 }
 
-smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name) {
+/* Whether the pool's threads and the caller leave no CPU idle. */
+static bool takes_all_cpus(void) {
+    cpu_set_t set = allowed_cpus();
+    return pool.threads + 1 >= CPU_COUNT(&set);
+}
+
+smelt_status pool_run_beside(pool_pieces *pieces, void *job, uint64_t count, const char *name,
+                             bool (*is_busy)(void *job)) {
     TRY(wait_for_turn());
     start_threads();
     leave_cpu_of_caller();
+    pool.is_busy = is_busy && takes_all_cpus() ? is_busy : NULL;
+    atomic_flag_clear(&pool.left);
     pool.pieces = pieces;
     pool.job = job;
     pool.name = name;
@@ -305,6 +330,10 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
     if (status != SMELT_OK) error_record("%s", message ? message : "a worker failed");
     free(message);
     return status;
+}
+
+smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name) {
+    return pool_run_beside(pieces, job, count, name, NULL);
 }
 
 /* ---- A forked child has none of the threads: it starts its own at its next job. */
