@@ -299,3 +299,47 @@ kernel void wrapped_difference(device int *out [[buffer(0)]], constant uint &off
   const ulong apart = ulong(i + offset) - ulong(i);
   out[i] = int(apart >> 32) * 7 + int(apart);
 }
+// Ways that only compute, some within others, and a number that is the same on two of them.
+kernel void strides_ways(device const short *a [[buffer(0)]], device short *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                         constant uint &step [[buffer(3)]], uint first [[thread_position_in_grid]]) {
+  for (uint i = first; i < n; i += step) {
+    const short x = a[i];
+    int v = x;
+    if (x < 60) {
+      v = x * x * 3;
+      v ^= v >> 4;
+      v += v << 3;
+      if (x < -20) v = x < -50 ? v * 5 - 1 : v;
+      else v = (v ^ x << 2) * 7 + x;
+    }
+    out[i] = short(v);
+  }
+}
+// A way that divides by what would be 0 on the other, and one that stores.
+kernel void strides_divided(device const int *a [[buffer(0)]], device int *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                            uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  for (uint i = first; i < n; i += threads) {
+    int v = a[i];
+    if (v % 4 != 0) v = 1000 / (v % 4) + (v << 5) + 100000 % (v % 4 + 7);
+    out[i] = v;
+  }
+}
+kernel void strides_stored(device const int *a [[buffer(0)]], device int *out [[buffer(1)]], device int *more [[buffer(2)]],
+                           constant uint &n [[buffer(3)]], uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  for (uint i = first; i < n; i += threads) {
+    out[i] = a[i] * 2;
+    if (a[i] % 3 == 0) more[i] = out[i] + 1;
+  }
+}
+// bfloat: rounded alone, where the float is computed with or stored, and in pairs.
+kernel void strides_bfloat(device const ushort *a [[buffer(0)]], device ushort *out [[buffer(1)]], device float *wide [[buffer(2)]],
+                           constant uint &n [[buffer(3)]], uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
+  for (uint i = first; i < n; i += threads) {
+    const bfloat x = bfloat(float(a[i]) * 0.37f), y = x * x + bfloat(1), z = y * x - y;
+    out[i] = x > bfloat(20) ? as_type<ushort>(z) : as_type<ushort>(y);
+    wide[i] = float(z) * 3;
+  }
+}
+kernel void bfloat_alone(device const ushort *a [[buffer(0)]], device ushort *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  out[i * 3] = as_type<ushort>(bfloat(float(a[i]) * 1.7f) * bfloat(1.1f));
+}

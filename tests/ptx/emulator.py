@@ -283,6 +283,10 @@ class Machine:
 
     def convert(self, thread, name, operands):
         to, source = name[-2], name[-1]
+        if to in ("bf16x2", "f16x2"):  # the first number is the upper half
+            high, low = (from_float(self.number(thread, operand, source), to[:-2]) for operand in operands[1:3])
+            self.write(thread, operands[0], high << 16 | low, "b32")
+            return
         value = self.number(thread, operands[1], source)
         if "rna" in name:  # to tf32: 10 bits of fraction, ties away from zero
             self.write(thread, operands[0], (self.read(thread, operands[1]) + 0x1000) & 0xFFFFE000, "b32")

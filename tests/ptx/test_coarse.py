@@ -97,4 +97,11 @@ for count, n in part(((96, 700), (101, 500), (64, 65))):
 check("strides_wrapped", (96,), (64,), [Output("int32", 400), 300, 2**32 - 5], NEAR4)
 check("wrapped_difference", (300,), (64,), [Output("int32", 300), 2**32 - 6], NEAR4)
 check("strides_wrapped_difference", (96,), (64,), [Output("int32", 300), 300, 2**32 - 6], NEAR4)
+for count, n, step in part(((96, 1000, 96), (96, 96, 96), (96, 193, 97), (1040, 4000, 1040))):
+    check("strides_ways", (count,), (64,), [Input("int16", n + 8), Output("int16", n + 8), n, step], NEAR8)
+check("strides_divided", (96,), (64,), [Input("int32", 300), Output("int32", 300), 300], PLAIN)
+check("strides_stored", (96,), (64,), [Input("int32", 300), Output("int32", 300), Output("int32", 300), 300], PLAIN)
+check("strides_bfloat", (96,), (64,), [Input("uint16", 500, 60000), Output("uint16", 500), Output("float32", 500), 500], NEAR4,
+      loads=r"cvt\.rn\.bf16x2\.f32 %r\d+, %f\d+, 0f00000000")
+check("bfloat_alone", (96,), (64,), [Input("uint16", 96, 60000), Output("uint16", 290)], ANY, loads=r"cvt\.rn\.bf16x2\.f32 %r\d+, 0f00000000")
 print("coarsened code: right")

@@ -87,6 +87,10 @@ bool coarse_is_pure(struct unit *unit, LLVMValueRef instruction);
 /* A load or store that is neither volatile nor atomic. */
 bool coarse_is_plain_access(LLVMValueRef instruction);
 
+/* coarse_ways.c — if the kernel has one loop, whose ways only compute, makes it one block. Returns whether the
+ * code has changed: the flow and the items are then to be found again. */
+bool coarse_join_ways(struct coarsening *c);
+
 /* Threads of the kernel per thread of the hardware. */
 uint32_t coarse_threads(const struct coarse_form *form);
 
