@@ -17,6 +17,7 @@ struct entry {
     struct code_shape asked;
     char target[16];
     int compiles;
+    const char *name; /* NULL: "entry" */
 };
 
 static smelt_status give_image(void *context, const char *target, const struct code_shape *shape,
@@ -42,7 +43,8 @@ static smelt_status launch(struct entry *entry, struct launch *launch) {
     struct preparation preparation;
     struct code_source source = {.compile = give_image, .context = entry};
     OK(device_find("cuda", &device));
-    OK(executable_load(device, &source, "entry", &launch->executable));
+    const char *name = entry->name ? entry->name : "entry";
+    OK(executable_load(device, &source, name, &launch->executable));
     launch_count_groups(launch);
     smelt_status status = device->prepare(launch, &preparation);
     if (status == SMELT_OK) {
@@ -184,6 +186,50 @@ static void test_code_without_the_entry(void **state) {
     assert_non_null(strstr(smelt_error(), "the code of kernel 'entry' on device 'cuda:0'"));
 }
 
+static CUresult keep_name(const struct fake_launch *launch, void *context) {
+    snprintf(context, 200, "%s", launch->function);
+    return CUDA_SUCCESS;
+}
+
+/* A kernel has its own name on the GPU, as far as PTX allows. */
+static void test_kernels_have_their_names(void **state) {
+    static const char code[] = "\t// .globl __smelt_entry\n.global .align 4 .b8 table[8];\n.entry "
+                               "__smelt_entry(.param [64])\n\tadd.s32 %r1, %r2, 4;\n\tmov.u64 %rd1, table;\n";
+    static const struct {
+        const char *kernel, *code, *name;
+    } cases[] = {
+        {"gelu_bf16", code, "gelu_bf16"},
+        {"add", code, "add"},
+        {"s32", code, "s32"},
+        {"scale<float, 4>", code, "scale_float__4_"},
+        {"4x4", code, "_4x4"},
+        {"tables", code, "tables"},
+        {"table", code, "__smelt_entry"},
+        {"", code, "__smelt_entry"},
+        {"gelu_bf16", "\177ELF .entry __smelt_entry(.param [64])", "__smelt_entry"},
+        {"gelu_bf16", "wgmma. .entry __smelt_entry(.param [64])", "gelu_bf16"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[200] = "";
+        struct entry entry = {
+            .object = cases[i].code, .image = {.engine = ENGINE_PTX}, .name = cases[i].kernel};
+        struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
+        fake->launch(keep_name, name);
+        OK(launch(&entry, &request));
+        assert_string_equal(name, cases[i].name);
+    }
+    char longest[300], name[200] = "";
+    memset(longest, 'k', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    struct entry entry = {.object = (char *)code, .image = {.engine = ENGINE_PTX}, .name = longest};
+    struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
+    OK(launch(&entry, &request));
+    fake->launch(keep_name, name);
+    OK(launch(&entry, &request));
+    assert_int_equal(strlen(name), 127);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
@@ -191,6 +237,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_images_that_cannot_be_right, check_fake),
         cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),
+        cmocka_unit_test_teardown(test_kernels_have_their_names, check_fake),
     };
     return cmocka_run_group_tests_name("codes on the fake driver", tests, open_fake, NULL);
 }

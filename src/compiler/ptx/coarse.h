@@ -60,7 +60,8 @@ struct coarsening {
     int count;
     struct coarse_number *numbers; /* items by value */
     const char *because;           /* it is not coarsened: a sentence's end; NULL: it can be */
-    int loop; /* the only block of the kernel's loop, in the flow; -1: there is no loop */
+    int loop;  /* the only block of the kernel's loop, in the flow; -1: there is no loop */
+    bool ways; /* nothing but its ways may keep a loop over the grid from being one block */
     /* What positions are computed from, once code is built. */
     LLVMValueRef tile,
         own;           /* in the dimension: where the block begins, and the hardware thread's place in it */
@@ -87,9 +88,9 @@ bool coarse_is_pure(struct unit *unit, LLVMValueRef instruction);
 /* A load or store that is neither volatile nor atomic. */
 bool coarse_is_plain_access(LLVMValueRef instruction);
 
-/* coarse_ways.c — if the kernel has one loop, whose ways only compute, makes it one block. Returns whether the
- * code has changed: the flow and the items are then to be found again. */
-bool coarse_join_ways(struct coarsening *c);
+/* coarse_ways.c — the same, after the ways through a loop's body, where they only compute, have become one.
+ */
+smelt_status coarse_take_joined_apart(struct coarsening *c);
 
 /* Threads of the kernel per thread of the hardware. */
 uint32_t coarse_threads(const struct coarse_form *form);

@@ -348,19 +348,15 @@ static void mark_first(struct coarsening *c) {
     }
 }
 
-static smelt_status find_items(struct coarsening *c) {
+smelt_status coarse_take_apart(struct coarsening *c) {
     TRY(flow_find(c->unit, c->unit->entry, &c->arena, &c->flow));
     if (c->flow.loop_count == 1) narrow_phis(c->unit, c->flow.blocks[c->flow.loops[0].header].block);
-    return number_items(c);
-}
-
-smelt_status coarse_take_apart(struct coarsening *c) {
-    TRY(find_items(c));
+    TRY(number_items(c));
     c->because = find_obstacle(c);
     if (c->because) return SMELT_OK;
-    if (c->unit->request->shape.coarse && knows_no_group(c) && coarse_join_ways(c)) TRY(find_items(c));
     if (c->flow.irreducible || (c->flow.loop_count && !find_loop(c))) {
         c->because = "threads run loops";
+        c->ways = knows_no_group(c);
         return SMELT_OK;
     }
     int behind = mark_blocks(c);

@@ -162,7 +162,7 @@ static void join(struct ways *w) {
         if (within(w, i) && i != w->latch) LLVMDeleteBasicBlock(w->c->flow.blocks[i].block);
 }
 
-bool coarse_join_ways(struct coarsening *c) {
+static bool join_ways(struct coarsening *c) {
     const struct flow_loop *loop = &c->flow.loops[0];
     struct ways w = {.c = c};
     if (c->flow.loop_count != 1 || c->flow.irreducible || loop->latch_count != 1) return false;
@@ -173,4 +173,10 @@ bool coarse_join_ways(struct coarsening *c) {
     for (int i = 0; i < c->flow.block_count; i++) w.condition[i] = NULL;
     join(&w);
     return true;
+}
+
+smelt_status coarse_take_joined_apart(struct coarsening *c) {
+    TRY(coarse_take_apart(c));
+    if (!c->ways || !c->unit->request->shape.coarse || !join_ways(c)) return SMELT_OK;
+    return coarse_take_apart(c);
 }

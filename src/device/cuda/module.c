@@ -1,6 +1,7 @@
 #include "device/cuda/module.h"
 #include "base/text.h"
 #include "base/trace.h"
+#include "device/cuda/entry_name.h"
 #include "device/cuda/stream.h"
 #include "frontend/cache.h"
 #include "abi/entry_names.h"
@@ -46,13 +47,12 @@ static smelt_status assembly_failure(struct cuda_gpu *gpu, const char *kernel, C
  * whose result can be kept, assembles a part of one. There ptxas ignores setmaxnreg and, where a division
  * calls a function of its own, has each product of a warpgroup wait for the one before. The driver keeps what
  * it assembles in a cache of its own. */
-static bool is_whole_program(const struct image *image) {
-    static const char products[] = "wgmma.";
-    return memmem(image->object, image->object_size, products, strlen(products)) != NULL;
+static bool is_whole_program(const struct text *ptx) {
+    return strstr(ptx->data, "wgmma.") != NULL;
 }
 
 /* *cubin is heap memory. */
-static smelt_status assemble(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
+static smelt_status assemble(struct cuda_gpu *gpu, const char *kernel, const struct text *ptx,
                              struct text *cubin) {
     const struct cuda_driver *driver = gpu->driver;
     struct jit_log log;
@@ -64,7 +64,7 @@ static smelt_status assemble(struct cuda_gpu *gpu, const char *kernel, const str
     log.errors[0] = log.notes[0] = 0;
     CUresult result = driver->link_create(4, options, values, &state);
     if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "the assembly of kernel '%s'", kernel);
-    result = driver->link_add(state, JIT_INPUT_PTX, image->object, image->object_size, kernel, 0, NULL, NULL);
+    result = driver->link_add(state, JIT_INPUT_PTX, ptx->data, ptx->length, kernel, 0, NULL, NULL);
     if (result == CUDA_SUCCESS) result = driver->link_complete(state, &code, &size);
     smelt_status status = SMELT_OK;
     if (result == CUDA_SUCCESS) {
@@ -77,12 +77,12 @@ static smelt_status assemble(struct cuda_gpu *gpu, const char *kernel, const str
     return status;
 }
 
-static struct hash cubin_key(const struct cuda_gpu *gpu, const struct image *image) {
+static struct hash cubin_key(const struct cuda_gpu *gpu, const struct text *ptx) {
     struct hasher *hasher = hasher_create();
     int version = 0;
     (void)gpu->driver->driver_version(&version);
     hasher_add_string(hasher, "cubin");
-    hasher_add(hasher, image->object, image->object_size);
+    hasher_add(hasher, ptx->data, ptx->length);
     hasher_add_string(hasher, gpu->device.target);
     hasher_add_integer(hasher, gpu->capability);
     hasher_add_integer(hasher, version);
@@ -91,14 +91,14 @@ static struct hash cubin_key(const struct cuda_gpu *gpu, const struct image *ima
 
 /* ---- Loading. */
 
-/* log: of an assembly; NULL: the code is machine code. */
-static CUresult load(struct cuda_gpu *gpu, const void *code, struct jit_log *log,
+/* log: of an assembly; NULL: the code is machine code. `entry`: what its entry point is called. */
+static CUresult load(struct cuda_gpu *gpu, const void *code, const char *entry, struct jit_log *log,
                      struct cuda_module *module) {
     int options[2] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
     void *values[2] = {log ? log->errors : NULL, (void *)sizeof log->errors};
     CUresult result = gpu->driver->module_load(&module->handle, code, log ? 2 : 0, options, values);
     if (result != CUDA_SUCCESS) return result;
-    result = gpu->driver->module_function(&module->function, module->handle, ENTRY_NAME);
+    result = gpu->driver->module_function(&module->function, module->handle, entry);
     if (result != CUDA_SUCCESS) (void)gpu->driver->module_unload(module->handle);
     return result;
 }
@@ -112,39 +112,30 @@ static smelt_status load_failure(struct cuda_gpu *gpu, const char *kernel, CUres
     return cuda_fail(gpu, result, "the code of kernel '%s'", kernel);
 }
 
-static smelt_status load_whole_program(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
-                                       struct cuda_module *module) {
+static smelt_status load_whole_program(struct cuda_gpu *gpu, const char *kernel, const struct text *ptx,
+                                       const char *entry, struct cuda_module *module) {
     struct jit_log log = {0};
-    struct text ptx = {0}; /* with a 0 at the end */
-    text_append(&ptx, image->object, image->object_size);
-    text_append(&ptx, "", 1);
-    if (ptx.failed) {
-        text_free(&ptx);
-        return fail_out_of_memory(image->object_size);
-    }
     struct trace_span span = trace_begin();
-    CUresult result = load(gpu, ptx.data, &log, module);
+    CUresult result = load(gpu, ptx->data, entry, &log, module);
     trace_end_plain(span, "compile", "assemble");
-    text_free(&ptx);
     return result == CUDA_SUCCESS ? SMELT_OK : assembly_failure(gpu, kernel, result, &log);
 }
 
-static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
-                             struct cuda_module *module) {
-    if (is_whole_program(image)) return load_whole_program(gpu, kernel, image, module);
+static smelt_status load_assembled(struct cuda_gpu *gpu, const char *kernel, const struct text *ptx,
+                                   const char *entry, struct cuda_module *module) {
     struct text cubin = {0};
-    struct hash key = cubin_key(gpu, image);
+    struct hash key = cubin_key(gpu, ptx);
     if (cache_read(key, "cubin", &cubin)) {
-        CUresult result = load(gpu, cubin.data, NULL, module);
+        CUresult result = load(gpu, cubin.data, entry, NULL, module);
         text_free(&cubin);
         if (result == CUDA_SUCCESS) return SMELT_OK;
         cache_remove(key, "cubin");
     }
     struct trace_span span = trace_begin();
-    smelt_status status = assemble(gpu, kernel, image, &cubin);
+    smelt_status status = assemble(gpu, kernel, ptx, &cubin);
     trace_end_plain(span, "compile", "assemble");
     if (status == SMELT_OK) {
-        CUresult result = load(gpu, cubin.data, NULL, module);
+        CUresult result = load(gpu, cubin.data, entry, NULL, module);
         struct bytes piece = {cubin.data, cubin.length};
         if (result == CUDA_SUCCESS)
             cache_write(key, "cubin", &piece, 1);
@@ -152,6 +143,18 @@ static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const str
             status = load_failure(gpu, kernel, result);
     }
     text_free(&cubin);
+    return status;
+}
+
+static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
+                             struct cuda_module *module) {
+    struct text ptx = {0};
+    char entry[MOST_ENTRY_NAME];
+    cuda_name_entry(&ptx, entry, kernel, image->object, image->object_size);
+    smelt_status status = ptx.failed               ? fail_out_of_memory(image->object_size)
+                          : is_whole_program(&ptx) ? load_whole_program(gpu, kernel, &ptx, entry, module)
+                                                   : load_assembled(gpu, kernel, &ptx, entry, module);
+    text_free(&ptx);
     return status;
 }
 
@@ -165,7 +168,7 @@ smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const st
     smelt_status status;
     struct trace_span span = trace_begin();
     if (image->object_size > sizeof elf && memcmp(image->object, elf, sizeof elf) == 0) {
-        CUresult result = load(gpu, image->object, NULL, module);
+        CUresult result = load(gpu, image->object, ENTRY_NAME, NULL, module);
         status = result == CUDA_SUCCESS ? SMELT_OK : load_failure(gpu, kernel, result);
     } else {
         status = load_ptx(gpu, kernel, image, module);
