@@ -206,6 +206,8 @@ static void test_kernels_have_their_names(void **state) {
         {"tables", code, "tables"},
         {"table", code, "__smelt_entry"},
         {"", code, "__smelt_entry"},
+        {"_", code, "__"},
+        {"WARP_SZ", code, "__smelt_entry"},
         {"gelu_bf16", "\177ELF .entry __smelt_entry(.param [64])", "__smelt_entry"},
         {"gelu_bf16", "wgmma. .entry __smelt_entry(.param [64])", "gelu_bf16"},
     };

@@ -18,9 +18,10 @@ static void spell(char name[MOST_ENTRY_NAME], const char *kernel) {
 }
 
 /* Whether a word of the code, and not a part of one, is the name. Names of instructions and of their types
- * are parts of words with dots. */
+ * are parts of words with dots; PTX reserves one word without. */
 static bool is_taken(const char *ptx, size_t size, const char *name) {
     size_t length = strlen(name);
+    if (strcmp(name, "WARP_SZ") == 0) return true;
     const char *end = ptx + size;
     for (const char *at = ptx; (at = memmem(at, (size_t)(end - at), name, length)); at += length) {
         char before = at == ptx ? ' ' : at[-1], after = at + length == end ? ' ' : at[length];
