@@ -1,6 +1,6 @@
 /* Two floats that are rounded to bfloat or half and put into one word: one conversion of both. A single float
- * is rounded to bfloat beside a zero: GPUs convert pairs at four times the rate of single numbers, and with
- * the zero in the lower half, the word is the rounded float.
+ * is rounded to bfloat beside a zero in the lower half: the word is then the rounded float, and need not be
+ * shifted.
  *
  * Requires: the module retargeted and cleaned. Maintains: what the code does. */
 #include "compiler/ptx/ptx.h"
