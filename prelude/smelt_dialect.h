@@ -104,6 +104,16 @@ __smelt_together uint __smelt_fragment_transposed(uint pair); // of 8 × 8 pairs
 __smelt_together uint __smelt_fragment_tf32(float value);     // rounded
 // Threadgroup memory that all callers share, of at least so many bytes (a constant), at a multiple of 1024.
 __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
+// Whether all threads of the threadgroup make this call together, and with the same arguments (src/compiler/ptx/alike.c): 0 no,
+// 1 yes, 2 yes, and what the device's memory holds cannot have changed since the kernel's start. There is threadgroup memory of
+// `bytes` bytes (a constant) for all such calls, with 2 twice as many for this call alone. What a branch on 0 guards is never
+// compiled. For branches on __smelt_gpu_target() and __smelt_whole_warps() alone.
+__smelt_together uint __smelt_alike(uint bytes, ulong a, ulong b, ulong c, ulong d);
+// That memory, at a multiple of 1024. `alike` is the call's result.
+__smelt_pure __smelt_threadgroup uchar *__smelt_alike_memory(uint alike);
+// If it is 2: six numbers of the thread that belong to the call, and one of all such calls; zeros at first.
+__smelt_pure ulong *__smelt_alike_state(uint alike);
+__smelt_pure ulong *__smelt_alike_common(uint alike);
 // Instructions of NVIDIA's GPUs (src/compiler/ptx/instructions.c), for branches on __smelt_gpu_target() alone. Addresses
 // of 32 bits are in threadgroup memory. The barriers are mbarriers.
 __smelt_together uint __smelt_ptx_shared_address(const __smelt_threadgroup void *pointer);
@@ -176,6 +186,8 @@ __smelt_together void __smelt_ptx_more_registers(uint count);
 // wait until as many have synced or arrived.
 __smelt_together void __smelt_ptx_group_sync(uint barrier, uint threads);
 __smelt_together void __smelt_ptx_group_arrive(uint barrier, uint threads);
+__smelt_together void __smelt_ptx_sync(void); // of all threads of a threadgroup whose simdgroups are whole
+__smelt_together void __smelt_ptx_fragment_lanes(void); // lanes are in the order of fragments
 __smelt_together void __smelt_ptx_wgmma_fence(void);
 __smelt_together void __smelt_ptx_wgmma_commit(void);
 __smelt_together void __smelt_ptx_wgmma_wait(uint groups);

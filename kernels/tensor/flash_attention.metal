@@ -1,9 +1,9 @@
 // Attention in one pass: out = softmax(scale · q kᵀ + mask) v, for each head of each batch.
 //
-// A simdgroup computes 32 rows, or 16 of heads of more than 128 elements. It walks over the keys in blocks: scores by one
-// tensor operation, their exponentials in place, the weighted values by a second operation that takes the weights as they
-// lie in the registers. The largest score of a row so far, and the sum of its exponentials, are cooperative tensors too.
-// When a larger score comes, what was summed before is scaled down.
+// A simdgroup computes 16 rows. It walks over the keys in blocks: scores by one tensor operation, their exponentials in place,
+// the weighted values by a second operation that takes the weights as they lie in the registers. The largest score of a row so
+// far, and the sum of its exponentials, are cooperative tensors too. When a larger score comes, what was summed before is scaled
+// down. The simdgroups of a threadgroup walk over the same keys at the same time, so that keys and values can be read once for all.
 //
 // q and out: batches × heads × rows × D. k and v: batches × key_heads × keys × D, where heads is a multiple of key_heads.
 #include <metal_stdlib>
@@ -27,9 +27,9 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
                             uint3 group [[threadgroup_position_in_grid]],
                             uint simdgroup [[simdgroup_index_in_threadgroup]],
                             uint simdgroups [[simdgroups_per_threadgroup]]) {
-    constexpr int row_block = D <= 128 ? 32 : 16, key_block = D <= 64 ? 64 : 32;
-    const int first = (group.x * simdgroups + simdgroup) * row_block;
-    if (first >= size.rows) return;
+    constexpr int row_block = 16, key_block = D <= 128 ? 64 : 32;
+    // Simdgroups without rows go along: that all do the same lets them share what they read.
+    const int group_rows = simdgroups * row_block, group_first = group.x * group_rows, first = group_first + simdgroup * row_block;
     const long head = (long)group.z * size.heads + group.y;
     const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
     // Operations take tensors of elements that are not const.
@@ -37,12 +37,12 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
     auto keys = tensor(const_cast<device T *>(k) + key_head * size.keys * D, dextents<int, 2>(D, size.keys));
     auto values = tensor(const_cast<device T *>(v) + key_head * size.keys * D, dextents<int, 2>(D, size.keys));
     auto results = tensor(out + head * size.rows * D, dextents<int, 2>(D, size.rows));
-    auto own_queries = queries.slice(0, first);
-
     constexpr auto add = matmul2d_descriptor::mode::multiply_accumulate;
     matmul2d<matmul2d_descriptor(row_block, key_block, D, false, true), execution_simdgroup> score;
     matmul2d<matmul2d_descriptor(row_block, D, key_block, false, false, false, add), execution_simdgroup> weigh;
-    using operand = decltype(own_queries);
+    using operand = decltype(keys);
+    auto own_queries = score.template get_left_input_cooperative_tensor<T, T, float>();
+    own_queries.load(queries.slice(0, first));
     auto scores = score.template get_destination_cooperative_tensor<operand, operand, float>();
     auto block_top = score.template get_row_reduction_destination_cooperative_tensor<operand, operand, float>();
     auto block_sum = score.template get_row_reduction_destination_cooperative_tensor<operand, operand, float>();
@@ -56,31 +56,36 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
     for (auto it = sum.begin(); it != sum.end(); it++) *it = 0;
     for (auto it = total.begin(); it != total.end(); it++) *it = 0;
 
-    const int past = size.keys - size.rows; // keys before the first row's own
-    const int end = size.causal ? min(size.keys, first + row_block + past) : size.keys;
+    const float scale = size.scale * M_LOG2E_F; // weights are powers of 2
+    const int past = size.keys - size.rows;     // keys before the first row's own
+    const int end = size.causal ? min(size.keys, group_first + group_rows + past) : size.keys;
     for (int key = 0; key < end; key += key_block) {
         auto own_keys = keys.slice(0, key);
         auto own_values = values.slice(0, key);
         score.run(own_queries, own_keys, scores);
-        for (auto it = scores.begin(); it != scores.end(); it++) {
-            auto at = it.get_multidimensional_index();
-            const int column = key + at[0], row = first + at[1];
-            const bool seen = column < size.keys && (!size.causal || column <= row + past);
-            float value = *it * size.scale;
-            if (has_mask && seen && row < size.rows) value += mask[(long)row * size.keys + column];
-            *it = seen ? value : -INFINITY;
+        for (auto it = scores.begin(); it != scores.end(); it++) *it *= scale;
+        // Most blocks have no key that one of the rows does not see.
+        const bool all_seen = key + key_block <= (size.causal ? min(size.keys, first + past + 1) : size.keys);
+        if (has_mask || !all_seen) {
+            for (auto it = scores.begin(); it != scores.end(); it++) {
+                auto at = it.get_multidimensional_index();
+                const int column = key + at[0], row = first + at[1];
+                const bool seen = column < size.keys && (!size.causal || column <= row + past);
+                if (has_mask && seen && row < size.rows) *it += mask[(long)row * size.keys + column] * M_LOG2E_F;
+                if (!seen) *it = -INFINITY;
+            }
         }
         reduce_rows(scores, block_top, reduction_operation::max, -INFINITY);
         for (ushort i = 0; i < top.get_capacity(); i++) {
             const float before = top[i], now = max(before, block_top[i]);
             top[i] = now;
             // How much less what was summed before counts now. A row without any key so far has none.
-            block_top[i] = before == -INFINITY ? 0.0f : exp(before - now);
+            block_top[i] = before == -INFINITY ? 0.0f : fast::exp2(before - now);
             sum[i] *= block_top[i];
         }
         for (ushort i = 0; i < scores.get_capacity(); i++) {
             const float row_top = *top.map_iterator(scores.get_iterator(i));
-            scores[i] = row_top == -INFINITY ? 0.0f : exp(scores[i] - row_top);
+            scores[i] = fast::exp2(scores[i] - (row_top == -INFINITY ? 0.0f : row_top));
             weights[i] = (T)scores[i];
         }
         for (auto it = total.begin(); it != total.end(); it++) *it *= *block_top.map_iterator(it);

@@ -5,6 +5,7 @@
 // numbers are exact modulo 2 to the power of 32.
 #pragma once
 
+#include "MetalPerformancePrimitives/mpp_alike.h"
 #include "MetalPerformancePrimitives/mpp_fragment.h"
 #include "MetalPerformancePrimitives/mpp_warpgroup.h"
 
@@ -439,6 +440,28 @@ private:
     }
   }
 
+  // ---- Simdgroups that a whole threadgroup executes alike.
+
+  template <__tensor_ops_detail::cores Cores, class L, class R>
+  using __alike = __tensor_ops_detail::alike_product<__result_tile, Cores, Descriptor.transpose_left, Descriptor.transpose_right, __k,
+                                                     __known_k, L, R>;
+  template <__tensor_ops_detail::cores Cores, class L, class R> static constexpr bool __may_be_alike() {
+    using namespace __tensor_ops_detail;
+    if constexpr (__simdgroups == 1 && (Cores == cores::halves || Cores == cores::brains))
+      return __alike<Cores, L, R>::possible;
+    else
+      return false;
+  }
+  template <__tensor_ops_detail::cores Cores, class L, class R>
+  METAL_FUNC static bool __run_alike(const L &left, const R &right, float (&sums)[__result_tile::capacity]) {
+    using product = __alike<Cores, L, R>;
+    long columns = __columns(right), terms = __terms(left, right);
+    uint alike = __smelt_alike(product::bytes, (ulong)right.__data, (ulong)right.__strides[0], (ulong)right.__strides[1],
+                               (ulong)columns << 32 | (ulong)terms);
+    if (alike) product::template run<__adds>(left, right, __rows(left), columns, terms, alike, sums);
+    return alike;
+  }
+
   template <class L, class R, class D> METAL_FUNC static void __run_together(const L &left, const R &right, D &destination) {
     using Sum = __tensor_ops_detail::sum_t<__element<L>, __element<R>>;
     if constexpr (__may_be_by_warpgroups<L, R>())
@@ -453,6 +476,13 @@ private:
       sums[slot] = __before<Sum>(destination, slot);
     if (__smelt_whole_warps()) {
       constexpr auto cores = __tensor_ops_detail::cores_of<__element<L>, __element<R>, __is_scaled<L>() || __is_scaled<R>()>(__is_relaxed);
+      if constexpr (__may_be_alike<cores, L, R>())
+        if (__smelt_gpu_target() == 901 && __smelt_simdgroup_count() % 4 == 0)
+          if (__run_alike<cores>(left, right, sums)) {
+            _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
+              __write(destination, slot, sums[slot]);
+            return;
+          }
       using product = __tensor_ops_detail::fragment_product<__result_tile, cores, Descriptor.transpose_left, Descriptor.transpose_right, __k, L, R>;
       product::run(left, right, __rows(left), __columns(right), __terms(left, right), sums);
       _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
@@ -493,6 +523,9 @@ namespace __tensor_ops_detail {
 
 template <class T> METAL_FUNC T combine(reduction_operation operation, T a, T b) {
   if (operation == reduction_operation::sum) return (T)(a + b);
+  // One instruction; of two zeros, the positive one.
+  if constexpr (__is_same(T, float))
+    if (__smelt_gpu_target() != 0) return operation == reduction_operation::max ? __builtin_fmaxf(a, b) : __builtin_fminf(a, b);
   bool second = operation == reduction_operation::max ? b > a : b < a;
   // Of a number and a NaN, the number.
   return second || a != a ? b : a;

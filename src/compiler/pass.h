@@ -30,6 +30,7 @@ struct unit {
     uint64_t refused_unrolling;         /* instructions of a loop that is not, if not 0 (unrolled.c) */
     bool simplified;                    /* most of its code was optimised before it was inlined */
     bool long_thread;                   /* fewer passes optimise it (budget_find_long) */
+    bool alike;                         /* simdgroups multiply together (ptx/alike.c) */
     enum code_form form;
     const char *because;        /* of the plain form: which budget the best form exceeded */
     smelt_status diagnosed;     /* an error LLVM reported by itself; the message is in the result */
@@ -138,6 +139,9 @@ void declare_convergent(struct unit *unit, LLVMValueRef function);
 void declare_pure(struct unit *unit, LLVMValueRef function);
 /* … it may have effects, but none on the kernel's memory. */
 void declare_apart(struct unit *unit, LLVMValueRef function);
+/* ptx/alike.c — which tensor operations of simdgroups the whole threadgroup executes alike. */
+smelt_status pass_alike(struct unit *unit);
+
 /* staging.c — the threadgroup memory that __smelt_staging shares becomes a variable. */
 smelt_status pass_staging(struct unit *unit);
 /* rolled.c — in the plain form, loops are not unrolled because the source asks for it. */

@@ -64,6 +64,12 @@ static smelt_status optimise_thread(struct unit *unit) {
     return SMELT_OK;
 }
 
+/* Where it asks whether simdgroups compute alike, what they compute with must be in registers. */
+static smelt_status prepare_alike(struct unit *unit) {
+    LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_ALIKE);
+    return query && LLVMGetFirstUse(query) ? run_passes(unit, UNROLL_FIRST) : SMELT_OK;
+}
+
 /* ---- The passes of all engines. */
 
 static const struct pass of_bitcode[] = {PASS("specialise", pass_specialise),
@@ -104,6 +110,8 @@ static const struct pass of_thread[] = {
     PASS("sink", pass_sink),
     PASS("unrolled", pass_unrolled),
     PASS("invariant", pass_invariant),
+    PASS(NULL, prepare_alike),
+    PASS("alike", pass_alike),
     PASS("landmarks", pass_landmarks),
     PASS("optimise", optimise_thread),
     PASS("landmarks-removed", pass_landmarks_removed),

@@ -41,6 +41,7 @@ static const struct {
     {"tensor.metal", "wide", CORES},
     {"tensor.metal", "registers *", TILES},
     {"tensor.metal", "rows *", TILES},
+    {"tensor_alike.metal", "*", TILES},
     {"tensor_single.metal", "spaces", CORES},
     {"tensor_single.metal", "lanes", CORES},
     {"tensor.metal", "convolve 3 3", CORES},

@@ -47,6 +47,7 @@ struct attention {
     smelt_dtype dtype;
     int D, batches, heads, key_heads, rows, keys;
     bool causal, masked;
+    int simdgroups; /* of a threadgroup, with 16 rows each; 0: 2 */
 };
 
 /* Of one row: softmax of its scores, times the values; zeros if it sees no key. */
@@ -93,13 +94,15 @@ static void attend(struct attention a) {
         float scale;
         int causal;
     } size = {a.rows, a.keys, a.heads, a.key_heads, (float)scale, a.causal};
+    const int simdgroups = a.simdgroups ? a.simdgroups : 2;
     char entry[64];
     const char *type = a.dtype == SMELT_FLOAT16 ? "half" : a.dtype == SMELT_BFLOAT16 ? "bfloat" : "float";
     snprintf(entry, sizeof entry, "flash_attention_%s_%d", type, a.D);
     RUN(.file = FOLDER "flash_attention.metal", .entry = entry, .in = {q, k, v, [5] = mask},
         .out = {[3] = out}, .bytes = {[4] = {&size, sizeof size}},
         .constants = {{0, SMELT_BOOL, {.integer = a.masked}}},
-        .groups = {(a.rows + 31) / 32, a.heads, a.batches}, .threadgroup = {64});
+        .groups = {(a.rows + simdgroups * 16 - 1) / (simdgroups * 16), a.heads, a.batches},
+        .threadgroup = {simdgroups * 32});
     /* The result's rounding, and that of sums of D and of `keys` terms. */
     double allowed = 4 * roundoff(a.dtype) + (a.D + a.keys) * 0x1p-24;
     check(entry, out, expected, allowed, allowed);
@@ -113,7 +116,13 @@ static void attention(void **s) {
     attend((struct attention){SMELT_FLOAT32, 96, 1, 2, 1, 33, 65, .masked = true});
     /* The first rows see no key. */
     attend((struct attention){SMELT_FLOAT16, 64, 1, 1, 1, 20, 7, .causal = true});
+    /* Threadgroups whose simdgroups share what they read of keys and values. */
+    attend((struct attention){SMELT_BFLOAT16, 64, 1, 2, 1, 130, 140, .causal = true, .simdgroups = 4});
     if (!runs_all()) return;
+    attend((struct attention){SMELT_FLOAT16, 80, 2, 2, 2, 70, 129, .simdgroups = 4});
+    attend((struct attention){SMELT_BFLOAT16, 128, 1, 2, 2, 140, 200, .causal = true, .simdgroups = 8});
+    attend((struct attention){SMELT_FLOAT16, 96, 1, 1, 1, 90, 67, .masked = true, .simdgroups = 8});
+    attend((struct attention){SMELT_BFLOAT16, 256, 1, 1, 1, 70, 70, .causal = true, .simdgroups = 4});
     attend((struct attention){SMELT_FLOAT16, 128, 1, 4, 2, 17, 31, .causal = true, .masked = true});
     attend((struct attention){SMELT_BFLOAT16, 256, 1, 1, 1, 5, 70, .causal = false});
 }

@@ -197,8 +197,8 @@ static bool analyse_block(struct divergence *d, int place) {
     return true;
 }
 
-smelt_status divergence_find(struct unit *unit, struct divergence *d) {
-    *d = (struct divergence){.unit = unit};
+static smelt_status find(struct unit *unit, bool in_group, struct divergence *d) {
+    *d = (struct divergence){.unit = unit, .in_group = in_group};
     TRY(find_blocks(d));
     for (bool changed = !d->irreducible; changed && !d->arena.failed;) {
         changed = false;
@@ -206,6 +206,14 @@ smelt_status divergence_find(struct unit *unit, struct divergence *d) {
     }
     return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
                            : SMELT_OK;
+}
+
+smelt_status divergence_find(struct unit *unit, struct divergence *d) {
+    return find(unit, false, d);
+}
+
+smelt_status divergence_find_in_group(struct unit *unit, struct divergence *d) {
+    return find(unit, true, d);
 }
 
 /* ---- Marks: metadata, which stays on branches while blocks change around them. */

@@ -10,6 +10,7 @@ struct divergence {
     struct unit *unit;
     struct arena arena;
     struct path_graph graph;
+    bool in_group;    /* all threads of a threadgroup are compared, not only the lanes of a warp */
     bool irreducible; /* some loop is entered in several places: nothing else was found */
     struct place_of_block *by_block;
     struct differing *values;
@@ -19,6 +20,8 @@ struct divergence {
 /* Requires: nothing. A snapshot of blocks and branches; values that are added later count as equal in all
  * lanes. To be freed, after a failure too. */
 smelt_status divergence_find(struct unit *unit, struct divergence *d);
+/* The same of all threads of a threadgroup instead of a warp's lanes. */
+smelt_status divergence_find_in_group(struct unit *unit, struct divergence *d);
 /* The same of a function whose divergent branches are marked already; values are not looked at. */
 smelt_status divergence_find_marked(struct unit *unit, struct divergence *d);
 /* Marks divergent branches for it. */
@@ -54,7 +57,7 @@ bool divergence_has_barrier(LLVMBasicBlockRef block);
 /* The block is only the thread's end. */
 bool divergence_is_end(LLVMBasicBlockRef block);
 
-/* Whether all 32 lanes of each warp run the block together. */
+/* Whether all 32 lanes of each warp (all threads of the threadgroup) run the block together. */
 bool divergence_all_run(const struct divergence *d, LLVMBasicBlockRef block);
 
 /* Every warp has 32 threads. */

@@ -3,6 +3,7 @@
  *
  * Requires: the retargeted module. Establishes: no such intrinsic is left. */
 #include "base/text.h"
+#include "compiler/ptx/lanes.h"
 #include "compiler/ptx/ptx.h"
 
 #include <stdio.h>
@@ -96,6 +97,7 @@ static const struct instruction {
     {"more_registers", "setmaxnreg.inc.sync.aligned.u32 $0;", "n"},
     {"group_sync", "bar.sync $0, $1;", "r,n"},
     {"group_arrive", "bar.arrive $0, $1;", "r,n"},
+    {"sync", "bar.sync 0;", ""},
     {"wgmma_fence", "wgmma.fence.sync.aligned;", ""},
     {"wgmma_commit", "wgmma.commit_group.sync.aligned;", ""},
     {"wgmma_wait", "wgmma.wait_group.sync.aligned $0;", "n"},
@@ -279,6 +281,9 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
                                    type_i32(unit), operands, 2, true));
     } else if (strcmp(name, "lane") == 0) {
         replace(call, ptx_register(unit, "laneid"));
+    } else if (strcmp(name, "fragment_lanes") == 0) {
+        ptx_order_lanes(unit);
+        LLVMInstructionEraseFromParent(call);
     } else if (strcmp(name, "cluster_rank") == 0) {
         replace(call, ptx_register(unit, "cluster.ctarank"));
     } else if (strcmp(name, "cluster_address") == 0) {

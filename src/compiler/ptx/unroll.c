@@ -205,6 +205,8 @@ smelt_status pass_ptx_unroll(struct unit *unit) {
     if (status == SMELT_OK && u.flow.loop_count && !u.flow.irreducible) status = unroll(&u, &any);
     arena_free(&u.arena);
     if (status != SMELT_OK || !any) return status;
-    return ptx_run_passes(unit, "function(loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
-                                "instcombine<no-verify-fixpoint>,simplifycfg,gvn,adce)");
+    TRY(ptx_run_passes(unit, "function(loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
+                             "instcombine<no-verify-fixpoint>,simplifycfg,gvn,adce)"));
+    /* Pairs of a left matrix's slots are put together before the loop that multiplies by them. */
+    return unit->alike ? ptx_run_passes(unit, "function(loop-mssa(licm))") : SMELT_OK;
 }

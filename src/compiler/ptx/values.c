@@ -38,13 +38,16 @@ bool divergence_is_barrier(LLVMValueRef instruction) {
     return intrinsic_of(instruction) == INTRINSIC_THREADGROUP_BARRIER;
 }
 
+/* Where the answer is yes, __smelt_alike stands before barriers. */
 bool divergence_has_barrier(LLVMBasicBlockRef block) {
-    return intrinsic_in_block(block, INTRINSIC_THREADGROUP_BARRIER);
+    return intrinsic_in_block(block, INTRINSIC_THREADGROUP_BARRIER) ||
+           intrinsic_in_block(block, INTRINSIC_ALIKE);
 }
 
 bool divergence_is_operation(LLVMValueRef instruction) {
     enum intrinsic intrinsic = intrinsic_of(instruction);
-    return intrinsic_is_of_simdgroup(intrinsic) || intrinsic == INTRINSIC_THREADGROUP_BARRIER;
+    return intrinsic_is_of_simdgroup(intrinsic) || intrinsic == INTRINSIC_THREADGROUP_BARRIER ||
+           intrinsic == INTRINSIC_ALIKE;
 }
 
 static bool is_one(LLVMValueRef value) {
@@ -100,18 +103,17 @@ static bool is_pure(LLVMValueRef call, const char *name) {
     return memory && LLVMGetEnumAttributeValue(memory) == 0;
 }
 
-static bool is_same_in_warp(enum intrinsic intrinsic) {
+static bool is_same_in_group(enum intrinsic intrinsic) {
     switch (intrinsic) {
     case INTRINSIC_THREADGROUP_POSITION:
     case INTRINSIC_THREADGROUP_SIZE:
     case INTRINSIC_DISPATCH_THREADGROUP_SIZE:
     case INTRINSIC_GRID_THREADS:
     case INTRINSIC_GRID_GROUPS:
-    case INTRINSIC_SIMDGROUP:
     case INTRINSIC_SIMDGROUP_COUNT:
     case INTRINSIC_BUFFER_ADDRESS:
     case INTRINSIC_THREADGROUP_ADDRESS:
-    case INTRINSIC_SIMD_BALLOT:
+    case INTRINSIC_ALIKE:
     case INTRINSIC_NEVER:
         return true;
     default:
@@ -119,10 +121,24 @@ static bool is_same_in_warp(enum intrinsic intrinsic) {
     }
 }
 
+static bool is_same_in_warp(enum intrinsic intrinsic) {
+    return is_same_in_group(intrinsic) || intrinsic == INTRINSIC_SIMDGROUP ||
+           intrinsic == INTRINSIC_SIMD_BALLOT;
+}
+
+/* Compared in a whole threadgroup: simdgroup operations have results of a simdgroup each. */
+static uint64_t differing_in_group(const struct divergence *d, LLVMValueRef call, int place) {
+    enum intrinsic intrinsic = intrinsic_of(call);
+    if (is_same_in_group(intrinsic)) return 0;
+    bool computes = intrinsic == INTRINSIC_NONE && is_pure(call, called_name(call));
+    return computes ? differing_in_operands(d, call, place) : ANY;
+}
+
 static uint64_t differing_call(const struct divergence *d, LLVMValueRef call, int place) {
     const struct code_shape *shape = &d->unit->request->shape;
     enum intrinsic intrinsic = intrinsic_of(call);
     uint64_t dimension = 3;
+    if (d->in_group) return differing_in_group(d, call, place);
     if (is_same_in_warp(intrinsic)) return 0;
     if (intrinsic == INTRINSIC_LANE || intrinsic == INTRINSIC_THREAD_INDEX) return LANE_BITS;
     enum simd_kind kind;
@@ -227,6 +243,9 @@ static uint64_t differing_integer(const struct divergence *d, LLVMValueRef instr
  * differing. */
 static uint64_t differing_load(const struct divergence *d, LLVMValueRef load, int place) {
     if (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic) return ANY;
+    /* Compared in a group, the module is not yet retargeted: private memory is in the space 0. Addresses
+     * there are equal, as loops over a thread's arrays compare them. */
+    if (d->in_group && LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(load, 0))) == 0) return ANY;
     return divergence_in_operand(d, LLVMGetOperand(load, 0), place) ? ANY : 0;
 }
 
@@ -259,6 +278,7 @@ uint64_t divergence_in_result(const struct divergence *d, LLVMValueRef instructi
     uint64_t condition;
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMAlloca:
+        return d->in_group ? 0 : ANY;
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg:
     case LLVMVAArg:

@@ -1,0 +1,212 @@
+/* Tensor operations of single simdgroups that a whole threadgroup executes alike: at the same time, and with
+ * the same right operand. The prelude asks for each (mpp_alike.h); where the answer is yes, one copy of the
+ * operand in threadgroup memory serves all simdgroups, and warpgroups multiply by it.
+ *
+ * __smelt_alike(bytes, …) becomes 1 if all threads of the threadgroup run the call together, with the same
+ * values of all arguments, and there is threadgroup memory of `bytes` bytes; otherwise 0.
+ *
+ * Requires: functions inlined, values in registers. Establishes: no such call is left. */
+#include "compiler/ptx/divergence.h"
+#include "compiler/ptx/ptx.h"
+
+#include <string.h>
+
+/* Of all threadgroup memory of the kernel: two such groups fit into a multiprocessor of compute
+ * capability 9.0, which has 228 KiB and takes 1 KiB of each group. */
+#define MOST_BYTES (113 * 1024)
+#define ALIGNMENT 1024 /* of swizzled rows of matrix descriptors */
+#define STATE_NUMBERS 6
+
+static uint64_t bytes_of_variables(struct unit *unit) {
+    uint64_t bytes = 0;
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(unit->module);
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) == THREADGROUP_SPACE)
+            bytes += LLVMABISizeOfType(layout, LLVMGlobalGetValueType(g));
+    return bytes;
+}
+
+/* The sizes of threadgroup arguments are not known here. */
+static bool has_arguments(struct unit *unit) {
+    LLVMValueRef address = intrinsic_function(unit->module, INTRINSIC_THREADGROUP_ADDRESS);
+    return address && LLVMGetFirstUse(address);
+}
+
+static bool is_alike(const struct divergence *d, LLVMValueRef call) {
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(call);
+    if (d->irreducible || !divergence_all_run(d, block)) return false;
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
+        if (divergence_in_operand(d, LLVMGetOperand(call, i), divergence_place(d, block))) return false;
+    return true;
+}
+
+/* ---- Whether the device's memory still has what it had when the kernel began. */
+
+static bool is_private(LLVMValueRef address) {
+    for (;;) {
+        enum intrinsic intrinsic = intrinsic_of(address);
+        if (LLVMIsAAllocaInst(address) || intrinsic == INTRINSIC_ALIKE_STATE ||
+            intrinsic == INTRINSIC_ALIKE_COMMON)
+            return true;
+        if (!LLVMIsAGetElementPtrInst(address) && !LLVMIsAAddrSpaceCastInst(address)) return false;
+        address = LLVMGetOperand(address, 0);
+    }
+}
+
+static bool may_write(LLVMValueRef address) {
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(address)) != THREADGROUP_SPACE && !is_private(address);
+}
+
+/* A call of the instructions that the prelude uses for products of warpgroups writes to threadgroup memory
+ * and to memory of its own. */
+static bool call_may_write(LLVMValueRef call) {
+    enum intrinsic intrinsic = intrinsic_of(call);
+    const char *name = called_name(call);
+    if (intrinsic == INTRINSIC_PTX) return strstr(name, "add_four") || strstr(name, "tensor_store");
+    if (intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER) return false;
+    if (intrinsic != INTRINSIC_NONE) return intrinsic_traits(intrinsic)->purity == ORDERED;
+    if (strncmp(name, "llvm.memcpy.", 12) == 0 || strncmp(name, "llvm.memset.", 12) == 0 ||
+        strncmp(name, "llvm.memmove.", 13) == 0)
+        return may_write(LLVMGetOperand(call, 0));
+    return strncmp(name, "llvm.", 5) != 0;
+}
+
+/* Writes to the device's memory, or may see that others have written there. */
+static bool may_change(LLVMValueRef i) {
+    if (LLVMIsAStoreInst(i))
+        return LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic || may_write(LLVMGetOperand(i, 1));
+    if (LLVMIsALoadInst(i)) return LLVMGetVolatile(i) || LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic;
+    if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i)) return true;
+    return LLVMIsACallInst(i) && call_may_write(i);
+}
+
+/* By place: whether memory may have changed at the block's end. */
+static void find_changes(const struct divergence *d, bool *changed) {
+    for (int place = 0; place < d->graph.block_count; place++)
+        FOR_EACH_INSTRUCTION(i, d->graph.blocks[place].block) changed[place] |= may_change(i);
+    for (bool more = true; more;) {
+        more = false;
+        for (int place = 0; place < d->graph.block_count; place++) {
+            const struct path_block *block = &d->graph.blocks[place];
+            bool before = changed[place];
+            for (int p = 0; p < block->predecessor_count; p++)
+                changed[place] |= changed[block->predecessors[p]];
+            more |= changed[place] != before;
+        }
+    }
+}
+
+/* ---- Answers. */
+
+struct answers {
+    struct unit *unit;
+    struct divergence d;
+    bool *changed;
+    uint64_t shared, own; /* bytes */
+    LLVMValueRef common;  /* a variable */
+};
+
+/* Of a variable at the entry's begin, which begins with zeros. */
+static LLVMValueRef make_numbers(struct unit *unit, uint32_t count) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry)));
+    LLVMTypeRef type = LLVMArrayType2(type_i64(unit), count);
+    LLVMValueRef numbers = LLVMBuildAlloca(b, type, "");
+    LLVMBuildStore(b, LLVMConstNull(type), numbers);
+    return numbers;
+}
+
+static LLVMValueRef make_memory(struct unit *unit, uint64_t bytes) {
+    LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(unit->context), bytes);
+    LLVMValueRef memory =
+        LLVMAddGlobalInAddressSpace(unit->module, type, INTRINSIC_PREFIX "alike_variable", THREADGROUP_SPACE);
+    LLVMSetInitializer(memory, LLVMGetUndef(type));
+    LLVMSetLinkage(memory, LLVMInternalLinkage);
+    LLVMSetAlignment(memory, ALIGNMENT);
+    return memory;
+}
+
+static LLVMValueRef value_for(struct answers *a, enum intrinsic intrinsic, LLVMValueRef *state,
+                              LLVMValueRef *memory, uint64_t bytes) {
+    if (intrinsic == INTRINSIC_ALIKE_COMMON) {
+        if (!a->common) a->common = make_numbers(a->unit, 1);
+        return a->common;
+    }
+    if (intrinsic == INTRINSIC_ALIKE_STATE)
+        return *state ? *state : (*state = make_numbers(a->unit, STATE_NUMBERS));
+    if (intrinsic == INTRINSIC_ALIKE_MEMORY)
+        return *memory ? *memory : (*memory = make_memory(a->unit, bytes));
+    return NULL;
+}
+
+/* The calls that ask for what belongs to `call` get it. */
+static void replace_parts(struct answers *a, LLVMValueRef call, LLVMValueRef shared, uint64_t bytes) {
+    LLVMValueRef state = NULL, memory = shared;
+    for (LLVMUseRef use = LLVMGetFirstUse(call), next; use; use = next) {
+        next = LLVMGetNextUse(use);
+        LLVMValueRef user = LLVMGetUser(use);
+        LLVMValueRef value = value_for(a, intrinsic_of(user), &state, &memory, bytes);
+        if (!value) continue;
+        LLVMReplaceAllUsesWith(user, value);
+        LLVMInstructionEraseFromParent(user);
+    }
+}
+
+static smelt_status decide(struct answers *a, LLVMValueRef call, uint32_t *answer) {
+    uint64_t bytes, others = bytes_of_variables(a->unit) + a->own;
+    if (!is_constant_integer(LLVMGetOperand(call, 0), &bytes))
+        return unit_fail(a->unit, SMELT_ERROR_INTERNAL, "the size of a shared operand is not a constant");
+    *answer = 0;
+    if (!is_alike(&a->d, call)) return SMELT_OK;
+    int place = divergence_place(&a->d, LLVMGetInstructionParent(call));
+    uint64_t shared = bytes > a->shared ? bytes : a->shared;
+    if (!a->changed[place] && others + a->shared + 2 * bytes <= MOST_BYTES) {
+        *answer = 2;
+        a->own += 2 * bytes;
+    } else if (others + shared <= MOST_BYTES) {
+        *answer = 1;
+        a->shared = shared;
+    }
+    return SMELT_OK;
+}
+
+static smelt_status answer_all(struct answers *a, LLVMValueRef query) {
+    struct asked {
+        LLVMValueRef call;
+        uint32_t answer;
+    } *asked;
+    int count = 0;
+    for (LLVMUseRef use = LLVMGetFirstUse(query); use; use = LLVMGetNextUse(use)) count++;
+    asked = arena_alloc(&a->d.arena, (size_t)count * sizeof *asked);
+    a->changed = arena_alloc(&a->d.arena, (size_t)a->d.graph.block_count + 1);
+    if (a->d.arena.failed)
+        return unit_fail(a->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d questions", count);
+    bool may = !has_arguments(a->unit) && !a->d.irreducible && !a->unit->request->shape.tested;
+    if (may) find_changes(&a->d, a->changed);
+    count = 0;
+    for (LLVMUseRef use = LLVMGetFirstUse(query); use; use = LLVMGetNextUse(use), count++) {
+        asked[count] = (struct asked){LLVMGetUser(use), 0};
+        if (may) TRY(decide(a, asked[count].call, &asked[count].answer));
+    }
+    LLVMValueRef shared = a->shared ? make_memory(a->unit, a->shared) : NULL;
+    for (int i = 0; i < count; i++) {
+        uint64_t bytes;
+        (void)is_constant_integer(LLVMGetOperand(asked[i].call, 0), &bytes);
+        replace_parts(a, asked[i].call, asked[i].answer == 1 ? shared : NULL, 2 * bytes);
+        a->unit->alike |= asked[i].answer > 0;
+        LLVMReplaceAllUsesWith(asked[i].call, constant_i32(a->unit, asked[i].answer));
+        LLVMInstructionEraseFromParent(asked[i].call);
+    }
+    return SMELT_OK;
+}
+
+smelt_status pass_alike(struct unit *unit) {
+    LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_ALIKE);
+    if (!query || !LLVMGetFirstUse(query)) return SMELT_OK;
+    struct answers a = {.unit = unit};
+    smelt_status status = divergence_find_in_group(unit, &a.d);
+    if (status == SMELT_OK) status = answer_all(&a, query);
+    divergence_free(&a.d);
+    TRY(status);
+    return run_passes(unit, "function(sccp,simplifycfg),globaldce");
+}
