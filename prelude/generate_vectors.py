@@ -41,7 +41,7 @@ def swizzles(count):
 
 def main():
     with open(sys.argv[1], "w", encoding="ascii") as out:
-        for count in (2, 3, 4):
+        for count in (1, 2, 3, 4):
             out.write(f"#define __SMELT_SWIZZLES_{count} \\\n")
             out.write(" \\\n".join([*components(count), *swizzles(count)]))
             out.write("\n\n")

@@ -93,19 +93,22 @@ template <auto F, class R> METAL_FUNC R apply(const R &a) {
   if constexpr (shape<R>::size == 0) return (R)F((float)a);
   else if constexpr (shape<R>::size == 2) return R(apply<F>(a.x), apply<F>(a.y));
   else if constexpr (shape<R>::size == 3) return R(apply<F>(a.x), apply<F>(a.y), apply<F>(a.z));
-  else return R(apply<F>(a.x), apply<F>(a.y), apply<F>(a.z), apply<F>(a.w));
+  else if constexpr (shape<R>::size == 4) return R(apply<F>(a.x), apply<F>(a.y), apply<F>(a.z), apply<F>(a.w));
+  else return R(apply<F>(a.x));
 }
 template <auto F, class R> METAL_FUNC R apply(const R &a, const R &b) {
   if constexpr (shape<R>::size == 0) return (R)F((float)a, (float)b);
   else if constexpr (shape<R>::size == 2) return R(apply<F>(a.x, b.x), apply<F>(a.y, b.y));
   else if constexpr (shape<R>::size == 3) return R(apply<F>(a.x, b.x), apply<F>(a.y, b.y), apply<F>(a.z, b.z));
-  else return R(apply<F>(a.x, b.x), apply<F>(a.y, b.y), apply<F>(a.z, b.z), apply<F>(a.w, b.w));
+  else if constexpr (shape<R>::size == 4) return R(apply<F>(a.x, b.x), apply<F>(a.y, b.y), apply<F>(a.z, b.z), apply<F>(a.w, b.w));
+  else return R(apply<F>(a.x, b.x));
 }
 template <auto F, class R> METAL_FUNC R apply(const R &a, const R &b, const R &c) {
   if constexpr (shape<R>::size == 0) return (R)F((float)a, (float)b, (float)c);
   else if constexpr (shape<R>::size == 2) return R(apply<F>(a.x, b.x, c.x), apply<F>(a.y, b.y, c.y));
   else if constexpr (shape<R>::size == 3) return R(apply<F>(a.x, b.x, c.x), apply<F>(a.y, b.y, c.y), apply<F>(a.z, b.z, c.z));
-  else return R(apply<F>(a.x, b.x, c.x), apply<F>(a.y, b.y, c.y), apply<F>(a.z, b.z, c.z), apply<F>(a.w, b.w, c.w));
+  else if constexpr (shape<R>::size == 4) return R(apply<F>(a.x, b.x, c.x), apply<F>(a.y, b.y, c.y), apply<F>(a.z, b.z, c.z), apply<F>(a.w, b.w, c.w));
+  else return R(apply<F>(a.x, b.x, c.x));
 }
 
 // f(component, component of second) where f writes to the latter.
@@ -113,7 +116,8 @@ template <class F, class T, class S, int N>
 METAL_FUNC metal::vec<T, N> each_with(F f, const metal::vec<T, N> &a, metal::vec<S, N> &second) {
   if constexpr (N == 2) return {f(a.x, second.x), f(a.y, second.y)};
   else if constexpr (N == 3) return {f(a.x, second.x), f(a.y, second.y), f(a.z, second.z)};
-  else return {f(a.x, second.x), f(a.y, second.y), f(a.z, second.z), f(a.w, second.w)};
+  else if constexpr (N == 4) return {f(a.x, second.x), f(a.y, second.y), f(a.z, second.z), f(a.w, second.w)};
+  else return {f(a.x, second.x)};
 }
 
 } // namespace __smelt_float
