@@ -245,6 +245,8 @@ void specialise_limit(struct unit *unit, LLVMValueRef call);
 int simd_vector_bits(const char *cpu, const char *features);
 /* … whether it computes with halves. */
 bool simd_computes_halves(const char *cpu, const char *features);
+/* LLVM's names of this machine's features. */
+const char *simd_host_features(void);
 
 /* compiler/bounds/bounds.c — accesses are tested against the extents of their arrays. */
 smelt_status pass_bounds(struct unit *unit);

@@ -40,11 +40,9 @@ struct target {
 
 /* The requested features, or this machine's, without those to avoid. */
 static char *choose_features(const struct compile_request *request) {
-    char *host = request->features || request->cpu ? NULL : LLVMGetHostCPUFeatures();
-    const char *given = request->features ? request->features : host ? host : "";
+    const char *given = request->features ? request->features : request->cpu ? "" : simd_host_features();
     char *features = NULL;
     if (asprintf(&features, "%s%s" AVOIDED_FEATURES, given, *given ? "," : "") < 0) features = NULL;
-    if (host) LLVMDisposeMessage(host);
     return features;
 }
 

@@ -2,7 +2,22 @@
 #include "compiler/pass.h"
 
 #include <llvm-c/TargetMachine.h>
+#include <pthread.h>
 #include <string.h>
+
+/* A compile needs them some seven times. Finding them takes 0.1 to 0.2 ms in virtual machines, which trap the
+ * instructions for it. */
+static char *host_features;
+
+static void find_host_features(void) {
+    host_features = LLVMGetHostCPUFeatures();
+}
+
+const char *simd_host_features(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_host_features);
+    return host_features ? host_features : "";
+}
 
 static bool has_feature(const char *features, const char *name) {
     size_t length = strlen(name);
@@ -19,22 +34,15 @@ int simd_vector_bits(const char *cpu, const char *features) {
         if (strcmp(cpu, "x86-64-v3") == 0) return 256;
         if (strcmp(cpu, "x86-64") == 0) return 128;
     }
-    char *host = features ? NULL : LLVMGetHostCPUFeatures();
-    if (host) features = host;
-    if (!features) return 128;
-    int bits = has_feature(features, "+avx512bw") && has_feature(features, "+avx512vl") &&
-                       has_feature(features, "+avx512dq")
-                   ? 512
-               : has_feature(features, "+avx2") ? 256
-                                                : 128;
-    if (host) LLVMDisposeMessage(host);
-    return bits;
+    if (!features) features = simd_host_features();
+    return has_feature(features, "+avx512bw") && has_feature(features, "+avx512vl") &&
+                   has_feature(features, "+avx512dq")
+               ? 512
+           : has_feature(features, "+avx2") ? 256
+                                            : 128;
 }
 
 bool simd_computes_halves(const char *cpu, const char *features) {
-    char *host = features || cpu ? NULL : LLVMGetHostCPUFeatures();
-    if (host) features = host;
-    bool computes = features && has_feature(features, "+avx512fp16");
-    if (host) LLVMDisposeMessage(host);
-    return computes;
+    if (!features && !cpu) features = simd_host_features();
+    return features && has_feature(features, "+avx512fp16");
 }
