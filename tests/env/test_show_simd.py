@@ -44,6 +44,15 @@ def test_a_gather_names_its_line_and_its_cause(scratch):
     expect_not_in(text, "scatter", "masked")
 
 
+def test_a_gather_takes_numbers_of_32_bits(scratch):
+    for number in "int", "uint":
+        body = f"{number} j = index[i];\nout[i] = (x + n)[j];\n"
+        text = show(scratch, body, f"-i index=zeros:{number}32:4096 -i n=3 " + FLOATS, "--stage", "asm", SMELT_CPU="avx512")
+        if "zmm" in text:
+            expect_in(text, "vgatherdps")
+            expect_not_in(text, "vgatherqps")
+
+
 def test_a_scatter_names_its_line_and_its_cause(scratch):
     text = show(scratch, "int j = index[i];\nout[j] = x[i];\n", "-i index=zeros:int32:4096 " + FLOATS, "--why")
     expect_in(text, "k.body:3:", "scatter", "a value loaded from memory (line 2)")

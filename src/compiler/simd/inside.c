@@ -441,15 +441,57 @@ static bool compares_index(struct simd *s, LLVMValueRef call, struct place *plac
     return !wraps && *added > -MOST_NARROW && *added < MOST_NARROW;
 }
 
+/* How many elements from the argument's address on have so many bytes. */
+static LLVMValueRef count_from_argument(struct simd *s, LLVMValueRef call, int64_t scale) {
+    return read_extent(s, LLVMGetOperand(call, INSIDE_EXTENT),
+                       bound_field(scale, constant_of(call, INSIDE_BYTES)));
+}
+
+/* Whether the index of an address that all lanes share, root + ext(index) * scale + constant, has 32 bits and
+ * may be compared. */
+static bool compares_from_root(struct simd *s, LLVMValueRef call, struct place *place) {
+    *place = bounds_steps(s->unit, LLVMGetOperand(call, INSIDE_ADDRESS));
+    LLVMValueRef index = place->index;
+    if (!index || shape_of(s, place->root) != SHAPE_UNIFORM || !is_power_of_two(place->scale)) return false;
+    if (shape_of(s, LLVMGetOperand(call, INSIDE_START)) != SHAPE_UNIFORM ||
+        shape_of(s, LLVMGetOperand(call, INSIDE_EXTENT)) != SHAPE_UNIFORM)
+        return false;
+    if (LLVMIsASExtInst(index) || LLVMIsAZExtInst(index)) place->index = LLVMGetOperand(index, 0);
+    return LLVMGetIntTypeWidth(LLVMTypeOf(place->index)) == 32 && value_is_here(s, place->index) &&
+           value_is_here(s, place->root);
+}
+
+/* … and how many elements from the root on are inside; none if the root is not. */
+static LLVMValueRef count_from_root(struct simd *s, LLVMValueRef call, const struct place *place) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = type_i64(s->unit);
+    LLVMValueRef root = LLVMBuildPtrToInt(b, scalar_of(s, place->root), type, "");
+    uint64_t constant = (uint64_t)place->constant + constant_of(call, INSIDE_LOW);
+    LLVMValueRef offset = LLVMBuildSub(b, root, start_of(s, LLVMGetOperand(call, INSIDE_START)), "");
+    if (constant) offset = LLVMBuildAdd(b, offset, i64_constant(s, constant), "");
+    LLVMValueRef operands[2] = {
+        exact_count(s, LLVMGetOperand(call, INSIDE_EXTENT), constant_of(call, INSIDE_BYTES)),
+        LLVMBuildFreeze(b, offset, "")};
+    LLVMValueRef room = simd_intrinsic(s, "llvm.usub.sat", &type, 1, operands, 2);
+    int log = log2_up((uint64_t)place->scale);
+    if (!log) return room;
+    room = LLVMBuildAdd(b, room, i64_constant(s, (uint64_t)place->scale - 1), "");
+    return LLVMBuildLShr(b, room, i64_constant(s, (uint64_t)log), "");
+}
+
 /* i1: whether an index of a chunk may be outside; NULL: indexes may not be compared. */
 static LLVMValueRef index_is_outside(struct simd *s, LLVMValueRef call, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     struct place place;
-    int64_t added;
-    if (!compares_index(s, call, &place, &added)) return NULL;
+    int64_t added = 0;
+    LLVMValueRef count;
+    if (compares_index(s, call, &place, &added))
+        count = count_from_argument(s, call, place.scale);
+    else if (compares_from_root(s, call, &place))
+        count = count_from_root(s, call, &place);
+    else
+        return NULL;
     LLVMTypeRef type = type_i64(s->unit);
-    size_t field = bound_field(place.scale, constant_of(call, INSIDE_BYTES));
-    LLVMValueRef count = read_extent(s, LLVMGetOperand(call, INSIDE_EXTENT), field);
     LLVMValueRef operands[2] = {count, i64_constant(s, (uint64_t)MOST_NARROW)};
     count = simd_intrinsic(s, "llvm.umin", &type, 1, operands, 2);
     count = LLVMBuildTrunc(b, count, type_i32(s->unit), "");

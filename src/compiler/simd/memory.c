@@ -6,7 +6,7 @@
  *   a few rows         (loads) a vector each, and shuffles: rows.c
  *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
  *   a small table      (loads) of the kernel's own: permuted vectors of it: table.c
- *   varying            looked at when it runs: neighbours after all, or all the same, or a gather
+ *   varying            looked at when it runs: unknown.c
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
 #include "compiler/simd/neighbours.h"
 
@@ -140,108 +140,6 @@ static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base
     }
 }
 
-/* ---- Addresses only the run can tell. */
-
-/* i1: whether all active lanes have the address of lane 0 plus lane × step. */
-static LLVMValueRef lanes_follow(struct simd *s, LLVMValueRef numbers, LLVMValueRef first, LLVMValueRef mask,
-                                 int64_t step) {
-    LLVMBuilderRef b = s->unit->builder;
-    int64_t steps[GANG_MAX_LANES];
-    for (int i = 0; i < s->chunk_lanes; i++) steps[i] = i * step;
-    LLVMValueRef expected = LLVMBuildAdd(b, chunk_splat(s, first),
-                                         lanes_constant(s, type_i64(s->unit), steps, s->chunk_lanes), "");
-    LLVMValueRef differs = LLVMBuildICmp(b, LLVMIntNE, numbers, expected, "");
-    if (mask) differs = LLVMBuildAnd(b, differs, mask, "");
-    return LLVMBuildNot(b, mask_any(s, &differs, 1), "follow");
-}
-
-struct ways {
-    LLVMValueRef first_address; /* of lane 0, even if it is off: lanes that follow it are as good */
-    LLVMBasicBlockRef neighbours, others, same, apart, after;
-};
-
-/* Leaves the builder unpositioned: each case must be filled and end at `after`. */
-static struct ways choose_way(struct simd *s, LLVMValueRef addresses, LLVMValueRef mask, int64_t size) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef i64 = type_i64(s->unit);
-    struct ways w;
-    /* Addresses of inactive lanes must not decide. */
-    LLVMValueRef numbers = LLVMBuildFreeze(b, LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), ""), "");
-    LLVMValueRef first = LLVMBuildExtractElement(b, numbers, simd_i32(s, 0), "");
-    w.first_address = LLVMBuildIntToPtr(b, first, LLVMGetElementType(LLVMTypeOf(addresses)), "");
-    LLVMValueRef follow = lanes_follow(s, numbers, first, mask, size);
-    w.neighbours = simd_block(s, "neighbours");
-    w.others = simd_block(s, "others");
-    w.same = simd_block(s, "same");
-    w.apart = simd_block(s, "apart");
-    w.after = simd_block(s, "after");
-    LLVMBuildCondBr(b, follow, w.neighbours, w.others);
-    LLVMPositionBuilderAtEnd(b, w.others);
-    LLVMValueRef same = lanes_follow(s, numbers, first, mask, 0);
-    if (mask) { /* with no active lane, all lanes follow lane 0 */
-        LLVMValueRef some = mask_any(s, &mask, 1);
-        same = LLVMBuildAnd(b, same, some, "");
-    }
-    LLVMBuildCondBr(b, same, w.same, w.apart);
-    return w;
-}
-
-/* Each way is a few blocks of code. */
-static bool has_ways(struct simd *s) {
-    return !s->many_unknown && !access_is_rare(s);
-}
-
-static LLVMValueRef load_unknown(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses,
-                                 LLVMValueRef mask, int align) {
-    if (!has_ways(s)) return access_gather(s, element, addresses, mask, align);
-    LLVMBuilderRef b = s->unit->builder;
-    struct ways w = choose_way(s, addresses, mask, bytes_of(s, element));
-    LLVMValueRef values[3];
-    LLVMBasicBlockRef ends[3];
-    LLVMPositionBuilderAtEnd(b, w.neighbours);
-    values[0] = access_load(s, element, w.first_address, mask, align_at(align, bytes_of(s, element)));
-    ends[0] = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, w.after);
-    LLVMPositionBuilderAtEnd(b, w.same);
-    LLVMValueRef one = LLVMBuildLoad2(b, element, w.first_address, "");
-    LLVMSetAlignment(one, (unsigned)align);
-    values[1] = chunk_splat(s, one);
-    ends[1] = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, w.after);
-    LLVMPositionBuilderAtEnd(b, w.apart);
-    values[2] = access_gather(s, element, addresses, mask, align);
-    ends[2] = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, w.after);
-    LLVMPositionBuilderAtEnd(b, w.after);
-    LLVMValueRef phi = LLVMBuildPhi(b, chunk_type(s, element), "");
-    LLVMAddIncoming(phi, values, ends, 3);
-    return phi;
-}
-
-static void store_unknown(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
-                          int align) {
-    if (!has_ways(s)) {
-        access_scatter(s, vector, addresses, mask, align);
-        return;
-    }
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef i64 = type_i64(s->unit);
-    int64_t size = bytes_of(s, LLVMGetElementType(LLVMTypeOf(vector)));
-    LLVMValueRef numbers = LLVMBuildFreeze(b, LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), ""), "");
-    LLVMValueRef first = LLVMBuildExtractElement(b, numbers, simd_i32(s, 0), "");
-    LLVMBasicBlockRef neighbours = simd_block(s, "neighbours"), apart = simd_block(s, "apart"),
-                      after = simd_block(s, "after");
-    LLVMBuildCondBr(b, lanes_follow(s, numbers, first, mask, size), neighbours, apart);
-    LLVMPositionBuilderAtEnd(b, neighbours);
-    LLVMValueRef address = LLVMBuildIntToPtr(b, first, LLVMGetElementType(LLVMTypeOf(addresses)), "");
-    access_store(s, vector, address, mask, align_at(align, size));
-    LLVMBuildBr(b, after);
-    LLVMPositionBuilderAtEnd(b, apart);
-    access_scatter(s, vector, addresses, mask, align);
-    LLVMBuildBr(b, after);
-    LLVMPositionBuilderAtEnd(b, after);
-}
-
 /* ---- Loads and stores. */
 
 /* Lane 0's address plus constants. */
@@ -310,7 +208,7 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
             return;
         }
         explain(s, load, chunk, "gather, unless the addresses are consecutive or equal at run time");
-        chunk_set(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
+        chunk_set(s, load, chunk, access_load_unknown(s, load, chunk));
         return;
     }
     struct pattern p = find_pattern(s, offsets, bytes_of(s, element), align);
@@ -343,7 +241,7 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
     const int64_t *offsets;
     if (!known_address(s, address, chunk, &base, &offsets)) {
         explain(s, store, chunk, "scatter, unless the addresses are consecutive at run time");
-        store_unknown(s, vector, chunk_of(s, address, chunk), mask, align);
+        access_store_unknown(s, store, chunk);
         return;
     }
     struct pattern p = find_pattern(s, offsets, bytes_of(s, LLVMTypeOf(value)), align);

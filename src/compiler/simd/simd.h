@@ -170,6 +170,8 @@ LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
 LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 /* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
+/* Whether the value, which the current instruction need not use, may be read here. */
+bool value_is_here(struct simd *s, LLVMValueRef original);
 /* The same as it is kept: of a half of a matrix, a row. */
 LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk);
 /* The code of an instruction. Kept in stack slots if other blocks need it. */
@@ -373,6 +375,13 @@ LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef add
                            int align);
 void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
                     int align);
+/* From base + number × scale, for signed numbers of 32 bits. NULL: the target has no instruction for it that
+ * LLVM would not find. */
+LLVMValueRef access_gather_elements(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
+                                    LLVMValueRef numbers, int scale, LLVMValueRef mask);
+/* unknown.c — accesses of one chunk whose addresses only the run can tell. */
+LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk);
+void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk);
 /* The last lane that is on wins, as if the threads ran one after another. */
 void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                       int align);
