@@ -372,6 +372,8 @@ static void rewrite_tokens(struct rewriter *r) {
                 rewrite_address_space(r, i, macro, open);
             else if (token_is(r->tokens, i, "return") && in_function(r, i))
                 rewrite_return(r, i);
+            else if (token_is(r->tokens, i, "template"))
+                rewrite_deduced(r, i);
             else if (token_is(r->tokens, i + 1, "("))
                 rewrite_defaulted(r, i);
         }

@@ -55,6 +55,8 @@ bool rewrite_overload(struct rewriter *r, uint32_t open, uint32_t space);
 uint32_t structure_name(const struct rewriter *r, uint32_t brace);
 /* aggregate.c — removes a struct's constructor `S() = default;`, named at token i, if it is the only one. */
 void rewrite_defaulted(struct rewriter *r, uint32_t i);
+/* deduce.c — the template that begins at token i, if it is a function that deduces sizes of vectors. */
+void rewrite_deduced(struct rewriter *r, uint32_t i);
 /* directive.c — a pragma or an include. */
 void rewrite_directive(struct rewriter *r, uint32_t i);
 
