@@ -106,14 +106,13 @@ __smelt_together uint __smelt_fragment_tf32(float value);     // rounded
 __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
 // Whether all threads of the threadgroup make this call together, and with the same arguments (src/compiler/ptx/alike.c): 0 no,
 // 1 yes, 2 yes, and what the device's memory holds cannot have changed since the kernel's start. There is threadgroup memory of
-// `bytes` bytes (a constant) for all such calls, with 2 twice as many for this call alone. What a branch on 0 guards is never
+// `bytes` bytes (a constant) for all such calls, with 2 twice as many and 64 for this call alone. What a branch on 0 guards is never
 // compiled. For branches on __smelt_gpu_target() and __smelt_whole_warps() alone.
 __smelt_together uint __smelt_alike(uint bytes, ulong a, ulong b, ulong c, ulong d);
 // That memory, at a multiple of 1024. `alike` is the call's result.
 __smelt_pure __smelt_threadgroup uchar *__smelt_alike_memory(uint alike);
-// If it is 2: six numbers of the thread that belong to the call, and one of all such calls; zeros at first.
+// If it is 2: six numbers of the thread that belong to the call; zeros at first.
 __smelt_pure ulong *__smelt_alike_state(uint alike);
-__smelt_pure ulong *__smelt_alike_common(uint alike);
 // Instructions of NVIDIA's GPUs (src/compiler/ptx/instructions.c), for branches on __smelt_gpu_target() alone. Addresses
 // of 32 bits are in threadgroup memory. The barriers are mbarriers.
 __smelt_together uint __smelt_ptx_shared_address(const __smelt_threadgroup void *pointer);
@@ -146,6 +145,8 @@ __smelt_together void __smelt_ptx_copy_16(uint to, ulong from, uint bytes);
 // The previous launch may be writing them.
 __smelt_together void __smelt_ptx_prefetch(ulong from, uint bytes, uint active);
 __smelt_together void __smelt_ptx_copy_wait(void);
+// Arrives at a barrier when all copies that the thread has begun are complete.
+__smelt_together void __smelt_ptx_copy_arrive(uint barrier);
 // The copies begun since the last commit are a group; waits until at most `groups`, a constant, of the thread's are under way.
 __smelt_together void __smelt_ptx_copy_commit(void);
 __smelt_together void __smelt_ptx_copy_wait_group(uint groups);

@@ -285,8 +285,8 @@ static void enter_talk(struct contest *contest, struct job *job, const char *anc
                                               {.array = job->inputs[V]},
                                               {.array = job->out},
                                               {.bytes = &job->talk_size, .size = sizeof job->talk_size}},
-                                  .groups = {(job->rows + 63) / 64, job->heads, job->batches},
-                                  .threadgroup = {128, 1, 1}, /* 16 rows for each simdgroup */
+                                  .groups = {(job->rows + 127) / 128, job->heads, job->batches},
+                                  .threadgroup = {256, 1, 1}, /* 16 rows for each simdgroup */
                                   .device = GPU,
                                   .stream = job->gpu->stream};
         status = check_talk(job, message, sizeof message);

@@ -27,7 +27,7 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
                             uint3 group [[threadgroup_position_in_grid]],
                             uint simdgroup [[simdgroup_index_in_threadgroup]],
                             uint simdgroups [[simdgroups_per_threadgroup]]) {
-    constexpr int row_block = 16, key_block = D <= 128 ? 64 : 32;
+    constexpr int row_block = 16, key_block = D <= 64 ? 128 : D <= 128 ? 96 : 32;
     // Simdgroups without rows go along: that all do the same lets them share what they read.
     const int group_rows = simdgroups * row_block, group_first = group.x * group_rows, first = group_first + simdgroup * row_block;
     const long head = (long)group.z * size.heads + group.y;

@@ -101,37 +101,60 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     __smelt_ptx_copy_commit();
   }
 
+  // What a thread knows of the two buffers of a product: the tile that is being copied ahead, if `address` is not 0, and to which
+  // of them; how often the next tile was another one; and of both buffers, how many phases their barriers have had: of the
+  // parity's bit number 0 and 1 those that they have been filled, 2 and 3 those that products have left them, 4 and 5 whether one has.
+  struct ahead {
+    ulong address, shape, stride, buffer, mistakes, phases;
+  };
+  static constexpr uint barrier_of_filled = 2 * bytes, barrier_of_left = 2 * bytes + 16;
+
   // Where the right matrix is, once it has been copied. The rows behind it in memory are copied ahead, as most kernels walk over
-  // them next; those that twice did not are not asked again.
+  // them next; those that twice did not are not asked again. Warpgroups need not wait for each other then: one computes while
+  // another one multiplies.
   METAL_FUNC static uint take_copied(const R &right, long lines, long terms, uint alike) {
     constexpr long step = TransposeRight ? Tile::columns : K;
-    uint memory = __smelt_ptx_shared_address(__smelt_alike_memory(alike));
-    ulong *copied = __smelt_alike_state(alike), *groups = __smelt_alike_common(alike);
+    uint memory = __smelt_ptx_shared_address(__smelt_alike_memory(alike)), groups = __smelt_simdgroup_count() / 4;
+    auto &next = *(ahead *)__smelt_alike_state(alike);
     ulong address = (ulong)right.__data, shape = (ulong)lines << 32 | (ulong)terms, stride = (ulong)right.__strides[1] * 2;
-    uint buffer = (uint)copied[3];
-    if (copied[0] != address || copied[1] != shape || copied[4] != stride) {
-      copied[5] += copied[0] != 0;
+    uint buffer = (uint)next.buffer, other = 1 - buffer, phases = (uint)next.phases;
+    if (next.address != address || next.shape != shape || next.stride != stride) {
+      next.mistakes += next.address != 0;
       __smelt_ptx_copy_wait();
-      __smelt_ptx_sync(); // the product before has been computed
-      begin_copy<false>(right, address, TransposeRight ? lines : terms, TransposeRight ? terms : lines, memory + buffer);
+      __smelt_ptx_sync(); // the products before have been computed
+      begin_copy<false>(right, address, TransposeRight ? lines : terms, TransposeRight ? terms : lines, memory + buffer * bytes);
       __smelt_ptx_copy_wait();
-    } else if (groups[0] == copied[2]) {
-      __smelt_ptx_copy_wait();
+      if (!phases && __smelt_thread_index() == 0) {
+        for (uint i = 0; i < 2; i++) {
+          __smelt_ptx_barrier_init(memory + barrier_of_filled + 8 * i, groups * 128);
+          __smelt_ptx_barrier_init(memory + barrier_of_left + 8 * i, groups);
+        }
+        __smelt_ptx_fence_barriers();
+      }
+      __smelt_ptx_fence_async();
+      __smelt_ptx_sync();
     } else {
-      __smelt_ptx_copy_wait_group(1);
+      __smelt_ptx_barrier_wait(memory + barrier_of_filled + 8 * buffer, (phases >> buffer & 1) ^ 1);
+      __smelt_ptx_fence_async();
     }
-    __smelt_ptx_fence_async();
-    __smelt_ptx_sync();
     long rest = right.get_extent(1) - step;
-    copied[0] = 0;
-    if (rest > 0 && copied[5] < 2) {
+    next.address = 0, next.stride = stride;
+    if (rest > 0 && next.mistakes < 2) {
+      if (phases >> (4 + other) & 1) __smelt_ptx_barrier_wait(memory + barrier_of_left + 8 * other, (phases >> (2 + other) & 1) ^ 1);
       long next_rows = rest < step ? rest : step;
-      copied[3] = bytes - buffer;
-      begin_copy<true>(right, address + step * stride, next_rows, TransposeRight ? terms : lines, memory + bytes - buffer);
-      copied[0] = address + step * stride, copied[2] = ++groups[0], copied[4] = stride;
-      copied[1] = TransposeRight ? (ulong)next_rows << 32 | (ulong)terms : (ulong)lines << 32 | (ulong)next_rows;
+      begin_copy<true>(right, address + step * stride, next_rows, TransposeRight ? terms : lines, memory + other * bytes);
+      __smelt_ptx_copy_arrive(memory + barrier_of_filled + 8 * other);
+      phases ^= 1u << other;
+      next.address = address + step * stride, next.buffer = other;
+      next.shape = TransposeRight ? (ulong)next_rows << 32 | (ulong)terms : (ulong)lines << 32 | (ulong)next_rows;
     }
-    return memory + buffer;
+    next.phases = (phases ^ 4u << buffer) | 16u << buffer;
+    return memory + buffer * bytes;
+  }
+  // The product from there has been computed.
+  METAL_FUNC static void leave_copied(uint place, uint alike) {
+    uint memory = __smelt_ptx_shared_address(__smelt_alike_memory(alike));
+    __smelt_ptx_barrier_arrive(memory + barrier_of_left + (place == memory ? 0 : 8), (__smelt_thread_index() & 127) == 0);
   }
 
   METAL_FUNC static uint take_right(const R &right, long lines, long terms, uint alike) {
@@ -202,6 +225,7 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
       }
     __smelt_ptx_wgmma_commit();
     __smelt_ptx_wgmma_finish(sum, sums, 0);
+    if (alike == 2 && is_aligned(right, 0, 2)) leave_copied(at, alike);
     _Pragma("clang loop unroll(full)") for (int slot = 0; slot < Tile::capacity; slot++) slots[slot] = sum[sum_of(slot)];
   }
 };

@@ -75,7 +75,6 @@ enum intrinsic_kind {
     X(ALIKE, alike, APART, TOGETHER, OF_LAUNCH)                                     \
     X(ALIKE_MEMORY, alike_memory, PURE, ALONE, OF_LAUNCH)                           \
     X(ALIKE_STATE, alike_state, PURE, ALONE, OF_LAUNCH)                             \
-    X(ALIKE_COMMON, alike_common, PURE, ALONE, OF_LAUNCH)                           \
     X(FRAGMENT, fragment_, APART, TOGETHER, OF_GPU)                                 \
     X(PTX, ptx_, ORDERED, TOGETHER, OF_GPU)
 

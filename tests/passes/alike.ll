@@ -1,8 +1,8 @@
-; Which operations the whole threadgroup executes alike: 2 at once (1 where memory may have changed before), not where an argument
-; differs between simdgroups, nor where only some threads come. A call that is alike gets memory, and numbers if it is 2.
+; Which operations the whole threadgroup executes alike: 2 in a loop, 1 elsewhere and where memory may have changed before; not where an
+; argument differs between simdgroups, nor where only some threads come. A call that is alike gets memory, of its own if it is 2.
 ; run: ptx ptx-target+alike threads=128
 ; expect: @{shared:…} = internal addrspace(3) global [64 x i8]
-; expect: @{own:…} = internal addrspace(3) global [128 x i8]
+; expect: @{own:…} = internal addrspace(3) global [192 x i8]
 ; expect: store i32 0, ptr addrspace(5) %out
 ; expect: store i32 18, ptr addrspace(5) %out
 ; expect: store ptr addrspace(3) @{own:…}, ptr addrspace(5) %out
@@ -28,9 +28,16 @@ entry:
   %simdgroup = call i32 @__smelt_simdgroup()
   %other = zext i32 %simdgroup to i64
   %thread = call i32 @__smelt_thread_index()
+  br label %loop
+loop:
+  %round = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %next = add i32 %round, 1
   %first = call i32 @__smelt_alike(i32 64, i64 %same, i64 2, i64 3, i64 4)
   %memory = call ptr addrspace(3) @__smelt_alike_memory(i32 %first)
   %second = call i32 @__smelt_alike(i32 64, i64 %other, i64 2, i64 3, i64 4)
+  %again = icmp ult i32 %next, %group
+  br i1 %again, label %loop, label %behind
+behind:
   %few = icmp ult i32 %thread, 5
   br i1 %few, label %some, label %all
 some:

@@ -45,9 +45,7 @@ static bool is_alike(const struct divergence *d, LLVMValueRef call) {
 static bool is_private(LLVMValueRef address) {
     for (;;) {
         enum intrinsic intrinsic = intrinsic_of(address);
-        if (LLVMIsAAllocaInst(address) || intrinsic == INTRINSIC_ALIKE_STATE ||
-            intrinsic == INTRINSIC_ALIKE_COMMON)
-            return true;
+        if (LLVMIsAAllocaInst(address) || intrinsic == INTRINSIC_ALIKE_STATE) return true;
         if (!LLVMIsAGetElementPtrInst(address) && !LLVMIsAAddrSpaceCastInst(address)) return false;
         address = LLVMGetOperand(address, 0);
     }
@@ -103,7 +101,6 @@ struct answers {
     struct divergence d;
     bool *changed;
     uint64_t shared, own; /* bytes */
-    LLVMValueRef common;  /* a variable */
 };
 
 /* Of a variable at the entry's begin, which begins with zeros. */
@@ -128,10 +125,6 @@ static LLVMValueRef make_memory(struct unit *unit, uint64_t bytes) {
 
 static LLVMValueRef value_for(struct answers *a, enum intrinsic intrinsic, LLVMValueRef *state,
                               LLVMValueRef *memory, uint64_t bytes) {
-    if (intrinsic == INTRINSIC_ALIKE_COMMON) {
-        if (!a->common) a->common = make_numbers(a->unit, 1);
-        return a->common;
-    }
     if (intrinsic == INTRINSIC_ALIKE_STATE)
         return *state ? *state : (*state = make_numbers(a->unit, STATE_NUMBERS));
     if (intrinsic == INTRINSIC_ALIKE_MEMORY)
@@ -152,6 +145,11 @@ static void replace_parts(struct answers *a, LLVMValueRef call, LLVMValueRef sha
     }
 }
 
+/* Two buffers, and their barriers. */
+static uint64_t own_bytes(uint64_t bytes) {
+    return 2 * bytes + 64;
+}
+
 static smelt_status decide(struct answers *a, LLVMValueRef call, uint32_t *answer) {
     uint64_t bytes, others = bytes_of_variables(a->unit) + a->own;
     if (!is_constant_integer(LLVMGetOperand(call, 0), &bytes))
@@ -160,9 +158,10 @@ static smelt_status decide(struct answers *a, LLVMValueRef call, uint32_t *answe
     if (!is_alike(&a->d, call)) return SMELT_OK;
     int place = divergence_place(&a->d, LLVMGetInstructionParent(call));
     uint64_t shared = bytes > a->shared ? bytes : a->shared;
-    if (!a->changed[place] && others + a->shared + 2 * bytes <= MOST_BYTES) {
+    if (!a->changed[place] && a->d.graph.blocks[place].loop >= 0 &&
+        others + a->shared + own_bytes(bytes) <= MOST_BYTES) {
         *answer = 2;
-        a->own += 2 * bytes;
+        a->own += own_bytes(bytes);
     } else if (others + shared <= MOST_BYTES) {
         *answer = 1;
         a->shared = shared;
@@ -192,7 +191,7 @@ static smelt_status answer_all(struct answers *a, LLVMValueRef query) {
     for (int i = 0; i < count; i++) {
         uint64_t bytes;
         (void)is_constant_integer(LLVMGetOperand(asked[i].call, 0), &bytes);
-        replace_parts(a, asked[i].call, asked[i].answer == 1 ? shared : NULL, 2 * bytes);
+        replace_parts(a, asked[i].call, asked[i].answer == 1 ? shared : NULL, own_bytes(bytes));
         a->unit->alike |= asked[i].answer > 0;
         LLVMReplaceAllUsesWith(asked[i].call, constant_i32(a->unit, asked[i].answer));
         LLVMInstructionEraseFromParent(asked[i].call);

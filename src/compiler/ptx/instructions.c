@@ -57,6 +57,7 @@ static const struct instruction {
     {"copy_16", "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r"},
     {"prefetch", IF_ACTIVE("2") "cp.async.bulk.prefetch.L2.global [$0], $1; }", "l,r,r"},
     {"copy_wait", "cp.async.wait_all;", ""},
+    {"copy_arrive", "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r"},
     {"copy_commit", "cp.async.commit_group;", ""},
     {"copy_wait_group", "cp.async.wait_group $0;", "n"},
     {"barrier_arrive_at", IF_ACTIVE("1") "mbarrier.arrive.shared::cluster.b64 _, [$0]; }", "r,r"},
