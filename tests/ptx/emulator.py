@@ -296,6 +296,8 @@ class Machine:
             least = -1 << width(to) - 1 if to[0] == "s" else 0
             most = least + (1 << width(to)) - 1
             self.write(thread, operands[0], 0 if value != value else int(max(least, min(most, value))), to)
+        elif to == "s8":  # a register has 16 bits at least: the sign goes on
+            self.write(thread, operands[0], signed(int(value), 8), "s32")
         else:
             self.write(thread, operands[0], int(value), to)
 

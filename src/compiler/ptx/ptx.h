@@ -59,6 +59,9 @@ bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
 /* rounds.c — several rounds of a loop run at once, loads first. */
 smelt_status pass_ptx_rounds(struct unit *unit);
 
+/* tables.c — look-ups in constant tables of a few bytes become permutations of registers. */
+smelt_status pass_ptx_tables(struct unit *unit);
+
 /* early.c — loads move ahead of earlier stores to other memory. */
 smelt_status pass_ptx_early(struct unit *unit);
 
