@@ -103,6 +103,8 @@ check("strides_divided", (96,), (64,), [Input("int32", 300), Output("int32", 300
 check("strides_stored", (96,), (64,), [Input("int32", 300), Output("int32", 300), Output("int32", 300), 300], PLAIN)
 check("strides_bfloat", (96,), (64,), [Input("uint16", 500, 60000), Output("uint16", 500), Output("float32", 500), 500], NEAR4,
       loads=r"cvt\.rn\.bf16x2\.f32 %r\d+, %f\d+, 0f00000000")
+check("bfloat_own", (300,), (64,), [Input("uint16", 300, 0x8000), Input("uint16", 300, 0x7f80), Output("uint16", 300), Output("float32", 300)], NEAR4,
+      loads=r"(fma\.rn\.bf16 [^\n]*\n[\s\S]*){16}")
 check("bfloat_alone", (96,), (64,), [Input("uint16", 96, 60000), Output("uint16", 290)], ANY, loads=r"cvt\.rn\.bf16x2\.f32 %r\d+, 0f00000000")
 check("tables", (256,), (64,), [Input("uint8", 256, 255), Output("int32", 256)], ANY, loads=r"(prmt\.b32[^\n]*\n[\s\S]*){6}")
 print("coarsened code: right")

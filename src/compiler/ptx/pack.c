@@ -11,8 +11,7 @@ static bool is_instruction(LLVMValueRef value, LLVMOpcode opcode) {
     return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == opcode;
 }
 
-/* compiler/passes/bfloat.c's conversion. */
-static bool is_rounding_to_bfloat(LLVMValueRef value) {
+bool ptx_rounds_to_bfloat(LLVMValueRef value) {
     static const char text[] = "cvt.rn.bf16.f32";
     size_t length;
     if (!LLVMIsACallInst(value) || !LLVMIsAInlineAsm(LLVMGetCalledValue(value))) return false;
@@ -23,7 +22,7 @@ static bool is_rounding_to_bfloat(LLVMValueRef value) {
 static LLVMValueRef rounded_from(LLVMValueRef word, bool *brain) {
     if (!is_instruction(word, LLVMZExt)) return NULL;
     LLVMValueRef bits = LLVMGetOperand(word, 0);
-    *brain = is_rounding_to_bfloat(bits);
+    *brain = ptx_rounds_to_bfloat(bits);
     if (*brain) return LLVMGetOperand(bits, 0);
     if (!is_instruction(bits, LLVMBitCast)) return NULL;
     LLVMValueRef rounding = LLVMGetOperand(bits, 0);
@@ -106,7 +105,7 @@ smelt_status pass_ptx_pack(struct unit *unit) {
     }
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(rounding, block) {
-        if (is_rounding_to_bfloat(rounding) && LLVMGetFirstUse(rounding)) round_alone(unit, rounding);
+        if (ptx_rounds_to_bfloat(rounding) && LLVMGetFirstUse(rounding)) round_alone(unit, rounding);
     }
     return SMELT_OK;
 }

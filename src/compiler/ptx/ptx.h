@@ -59,6 +59,9 @@ bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
 /* rounds.c — several rounds of a loop run at once, loads first. */
 smelt_status pass_ptx_rounds(struct unit *unit);
 
+/* bfloats.c — arithmetic on bfloats in instructions of the GPU's own. */
+smelt_status pass_ptx_bfloats(struct unit *unit);
+
 /* tables.c — look-ups in constant tables of a few bytes become permutations of registers. */
 smelt_status pass_ptx_tables(struct unit *unit);
 
@@ -95,6 +98,8 @@ smelt_status pass_ptx_unroll_rounds(struct unit *unit);
 
 /* pack.c — pairs of floats rounded to 16 bits in one conversion. */
 smelt_status pass_ptx_pack(struct unit *unit);
+/* … whether a value is a float rounded to bfloat, as its 16 bits (compiler/passes/bfloat.c). */
+bool ptx_rounds_to_bfloat(LLVMValueRef value);
 
 /* atomics.c — atomic additions of floats to neighbours become one of a vector. */
 smelt_status pass_ptx_atomics(struct unit *unit);
