@@ -362,3 +362,19 @@ kernel void tables(device const uchar *a [[buffer(0)]], device int *o [[buffer(1
   const uchar x = a[i];
   o[i] = levels[x & 7] * 3 + curve[x >> 4] * 1000 + curve[x % 11 + 2] + (steps[x % 3] << 20);
 }
+
+// Narrow integers as floats: loaded, parts of words, and computed.
+kernel void narrow_floats(device const ushort *a [[buffer(0)]], device const char *b [[buffer(1)]], device float *o [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  const ushort u = a[i];
+  const uint w = u * 0x10003u + 0x5a000000u;
+  const char4 c = as_type<char4>(w);
+  float sum = float(char(u)) + float(uchar(u)) * 256 + float(short(u)) * 3 + float(char(u >> 8)) * 5;
+  sum += float(uchar(w >> 16)) + float(w >> 24) * 7 + float(w >> 16) + float(short(w >> 8)) * 11;
+  o[i] = sum + float(u & 1 ? char(-b[i]) : b[i]) * 13 + float4(c).y + float4(c).w * 3 + float(ushort(w * 3u + u));
+}
+
+// Where a group's neighbours begin at an even byte, the next group's begin at an odd one.
+kernel void grouped(device const uchar *a [[buffer(0)]], device long *o [[buffer(1)]], uint3 p [[thread_position_in_grid]],
+                    uint3 all [[threads_per_grid]], uint3 t [[thread_position_in_threadgroup]], uint3 g [[threadgroup_position_in_grid]]) {
+  o[p.y * all.x + p.x] = a[t.x + g.x] * 3 + a[p.y * all.x + p.x];
+}

@@ -261,7 +261,8 @@ class Machine:
         elif operation == "prmt":
             both = self.read(thread, operands[1]) & 0xFFFFFFFF | (self.read(thread, operands[2]) & 0xFFFFFFFF) << 32
             choice = self.read(thread, operands[3])
-            put(sum((both >> 8 * (choice >> 4 * i & 7) & 255) << 8 * i for i in range(4)))
+            found = [both >> 8 * (choice >> 4 * i & 7) & 255 for i in range(4)]
+            put(sum((255 * (byte >> 7) if choice >> 4 * i & 8 else byte) << 8 * i for i, byte in enumerate(found)))
         elif operation == "setp":
             a, b = get(1), get(2)
             compare = name[1]

@@ -51,6 +51,63 @@ static LLVMBasicBlockRef new_block(struct unit *unit, const char *name) {
     return LLVMAppendBasicBlockInContext(unit->context, unit->entry, name);
 }
 
+/* ---- Alignment. */
+
+static bool is_of_dimension(LLVMValueRef call, enum intrinsic intrinsic, int dimension) {
+    uint64_t d;
+    return intrinsic_of(call) == intrinsic && is_constant_integer(LLVMGetOperand(call, 0), &d) &&
+           (int)d == dimension;
+}
+
+/* Whether a value is the group's number times the size of a full group. */
+static bool is_start_of_group(struct coarsening *c, LLVMValueRef value) {
+    int d = c->form.dimension;
+    uint64_t number, size = c->unit->request->shape.size[d];
+    LLVMOpcode opcode = LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value) : LLVMRet;
+    if (opcode != LLVMMul && opcode != LLVMShl) return false;
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMValueRef group = LLVMGetOperand(value, i), by = LLVMGetOperand(value, 1 - i);
+        if (!is_of_dimension(group, INTRINSIC_THREADGROUP_POSITION, d)) continue;
+        if (is_of_dimension(by, INTRINSIC_DISPATCH_THREADGROUP_SIZE, d)) return opcode == LLVMMul;
+        if (!is_constant_integer(by, &number)) return false;
+        return opcode == LLVMMul ? number == size : i == 0 && number < 32 && UINT64_C(1) << number == size;
+    }
+    return false;
+}
+
+static bool is_position(struct coarsening *c, LLVMValueRef value) {
+    LLVMOpcode opcode = LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value) : LLVMRet;
+    if (opcode != LLVMAdd && opcode != LLVMOr) return false;
+    for (unsigned i = 0; i < 2; i++)
+        if (is_of_dimension(LLVMGetOperand(value, i), INTRINSIC_POSITION_IN_THREADGROUP, c->form.dimension) &&
+            is_start_of_group(c, LLVMGetOperand(value, 1 - i)))
+            return true;
+    return false;
+}
+
+#define DEEPEST 16
+
+/* Whether a value follows in all groups in the same way from a thread's position in the grid. In i + group,
+ * the first threads of two groups may be aligned differently. */
+static bool is_alike_in_groups(struct coarsening *c, LLVMValueRef value, int depth) {
+    uint64_t d;
+    if (!coarse_item_of(c, value) || is_position(c, value)) return true;
+    if (depth == 0) return false;
+    switch (intrinsic_of(value)) {
+    case INTRINSIC_POSITION_IN_THREADGROUP:
+    case INTRINSIC_THREADGROUP_POSITION:
+    case INTRINSIC_THREADGROUP_SIZE:
+        return is_constant_integer(LLVMGetOperand(value, 0), &d) && (int)d != c->form.dimension;
+    case INTRINSIC_THREAD_INDEX:
+        return false;
+    default:
+        break;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!is_alike_in_groups(c, LLVMGetOperand(value, (unsigned)i), depth - 1)) return false;
+    return true;
+}
+
 /* i1: the neighbours' accesses are aligned wherever the block's row of threads begins; it is the same for all
  * threads of that row. NULL: they are known to be, or it is not known before the rest of the code. */
 static LLVMValueRef ask_alignment(struct coarsening *c) {
@@ -63,7 +120,7 @@ static LLVMValueRef ask_alignment(struct coarsening *c) {
         LLVMValueRef access = c->items[i].value;
         LLVMValueRef address = LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
         uint64_t bytes = coarse_wide_bytes(c, access);
-        if (!coarse_is_simple(c, address)) {
+        if (!coarse_is_simple(c, address) || !is_alike_in_groups(c, address, DEEPEST)) {
             coarse_forget_copies(c);
             return NULL;
         }
