@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- An entry that is not compiled. */
 
@@ -232,6 +233,25 @@ static void test_kernels_have_their_names(void **state) {
     assert_int_equal(strlen(name), 127);
 }
 
+/* The driver's linker would have divisions keep to the calling convention. */
+static void test_code_that_divides_is_not_linked(void **state) {
+    (void)state;
+    for (int divides = 0; divides < 2; divides++) {
+        struct entry entry = {
+            .object = divides ? ".entry __smelt_entry(.param [64])\n\tdiv.rn.f32 %f1, %f2, %f3;"
+                              : ".entry __smelt_entry(.param [64])\n\tdiv.full.f32 %f1, %f2, %f3;",
+            .image = {.engine = ENGINE_PTX}};
+        struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
+        char name[20];
+        snprintf(name, sizeof name, "divides_%d_%d", divides, (int)getpid());
+        entry.name = name; /* of no kernel in the cache */
+        fake->forget_calls();
+        OK(launch(&entry, &request));
+        assert_int_equal(fake->calls("cuLinkCreate_v2"), !divides);
+        assert_int_equal(fake->calls("cuModuleLoadDataEx"), 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
@@ -240,6 +260,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),
         cmocka_unit_test_teardown(test_kernels_have_their_names, check_fake),
+        cmocka_unit_test_teardown(test_code_that_divides_is_not_linked, check_fake),
     };
     return cmocka_run_group_tests_name("codes on the fake driver", tests, open_fake, NULL);
 }
