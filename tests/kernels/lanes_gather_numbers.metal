@@ -1,9 +1,9 @@
 // Elements whose numbers only the run can tell, from a base that all lanes share: signed and unsigned numbers, on both
-// sides of the base and of 2^31, neighbours and others, elements of 1 to 8 bytes, some lanes off.
+// sides of the base and of 2^31, neighbours and others, elements of 1 to 8 bytes, numbers of 8 bits, some lanes off.
 // for step: 1 3 0
 // for n: 77 256
-// run: -b 0=arange:uint32:256 -b 1=arange:float32:4096 -b 2=arange:uint8:4096 -b 3=arange:int64:4096 -b 4=arange:int16:4096 -b 5:out:float32:1024 -b 6:out:float32:1024 -b 7:out:float32:256 --bytes 8=int32:{step},{n},1000 --grid 256 --threadgroup 64
-// expect buffer 5: f(i) for i in 1024: 0 if i % 256 >= n else [1000 + step * (i % 256) - 500, (999 + step * (i % 256)) % 256, 1000 - step * (i % 256), 2 * (1000 + step * (i % 256)) + 1][i // 256]
+// run: -b 0=arange:uint32:256 -b 1=arange:float32:4096 -b 2=arange:uint8:4096 -b 3=arange:int64:4096 -b 4=arange:int16:4096 -b 5:out:float32:1536 -b 6:out:float32:1024 -b 7:out:float32:256 --bytes 8=int32:{step},{n},1000 --grid 256 --threadgroup 64
+// expect buffer 5: f(i) for i in 1536: 0 if i % 256 >= n else [1000 + step * (i % 256) - 500, (999 + step * (i % 256)) % 256, 1000 - step * (i % 256), 2 * (1000 + step * (i % 256)) + 1, step * (i % 256) % 256, 1000 + (step * (i % 256) + 128) % 256 - 128][i // 256]
 // expect buffer 6: f(i) for i in 1024: (i - 100) // step + 0.5 if step and 100 <= i < 100 + step * n and (i - 100) % step == 0 else 0
 // expect buffer 7: f(i) for i in 256: 1000 + step * i if i < n and i % 3 else 0
 #include <metal_stdlib>
@@ -26,6 +26,8 @@ kernel void numbers(device const uint *index [[buffer(0)]], device const float *
     out[256 + i] = low[k + 2147483648u];
     out[512 + i] = float((words + at)[-int(k)]);
     out[768 + i] = (pairs + at)[k].second;
+    out[1024 + i] = x[uchar(k)];
+    out[1280 + i] = middle[char(k)];
     if (step) (spread + 100)[int(k)] = float(i) + 0.5f;
     if (i % 3) some[i] = middle[k];
 }

@@ -79,17 +79,21 @@ static bool is_row(LLVMValueRef place) {
     return LLVMGetTypeKind(LLVMTypeOf(place)) == LLVMPointerTypeKind;
 }
 
-/* All lanes are on and their addresses are a vector: one access after another, without branches. */
-static LLVMValueRef load_each(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, int align) {
+/* All lanes are on: one access after another, without branches. */
+static LLVMValueRef load_each(struct simd *s, LLVMTypeRef element, LLVMValueRef const *addresses, int align) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
     for (int lane = 0; lane < s->chunk_lanes; lane++) {
-        LLVMValueRef at = simd_i32(s, lane);
-        LLVMValueRef load = LLVMBuildLoad2(b, element, LLVMBuildExtractElement(b, addresses, at, ""), "");
+        LLVMValueRef load = LLVMBuildLoad2(b, element, addresses[lane], "");
         LLVMSetAlignment(load, (unsigned)align);
-        result = LLVMBuildInsertElement(b, result, load, at, "");
+        result = LLVMBuildInsertElement(b, result, load, simd_i32(s, lane), "");
     }
     return result;
+}
+
+static void elements_of(struct simd *s, LLVMValueRef vector, LLVMValueRef *scalars) {
+    for (int lane = 0; lane < s->chunk_lanes; lane++)
+        scalars[lane] = LLVMBuildExtractElement(s->unit->builder, vector, simd_i32(s, lane), "");
 }
 
 static void store_each(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, int align) {
@@ -104,7 +108,11 @@ static void store_each(struct simd *s, LLVMValueRef vector, LLVMValueRef address
 
 LLVMValueRef access_load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask,
                                int align) {
-    if (!mask && !is_row(from) && !access_is_short(s)) return load_each(s, element, from, align);
+    if (!mask && !is_row(from) && !access_is_short(s)) {
+        LLVMValueRef addresses[GANG_MAX_LANES];
+        elements_of(s, from, addresses);
+        return load_each(s, element, addresses, align);
+    }
     LLVMValueRef place = is_row(from) ? any_address(s, from) : keep_addresses(s, from);
     LLVMValueRef values = shared_slot(s, chunk_type(s, element));
     access_lanes(s, is_row(from) ? "load_row" : "load_lanes", element, place, values, mask);
@@ -296,18 +304,40 @@ LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef add
     return simd_intrinsic(s, "llvm.masked.gather", types, 2, arguments, 4);
 }
 
-/* With AVX2, one instruction for a chunk of four-byte elements instead of two. */
-LLVMValueRef access_gather_elements(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
-                                    LLVMValueRef numbers, int scale, LLVMValueRef mask) {
+LLVMValueRef access_address_of(struct simd *s, const struct elements *e, LLVMValueRef number) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef type = LLVMTypeOf(numbers), pointer = type_pointer(s->unit);
-    if (LLVMABISizeOfType(s->unit->layout, element) != 4 || !gathers_by_name(s, element, mask)) return NULL;
+    LLVMTypeRef wide = type_i64(s->unit);
+    LLVMTypeRef step = LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * e->scale));
+    if (LLVMGetTypeKind(LLVMTypeOf(number)) == LLVMVectorTypeKind) wide = chunk_type(s, wide);
+    number = LLVMBuildCast(b, e->positive ? LLVMZExt : LLVMSExt, number, wide, "");
+    return LLVMBuildGEP2(b, step, e->base, &number, 1, "");
+}
+
+/* With AVX2: one instruction for a chunk, where addresses take two. */
+static LLVMValueRef gather_numbers_by_name(struct simd *s, LLVMTypeRef element, const struct elements *e,
+                                           LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(e->numbers), pointer = type_pointer(s->unit);
+    LLVMValueRef base = e->base;
     if (LLVMTypeOf(base) != pointer) base = LLVMBuildAddrSpaceCast(b, base, pointer, "");
     LLVMValueRef on = LLVMBuildSExt(b, mask ? mask : mask_all(s), type, "");
-    LLVMValueRef factor = LLVMConstInt(LLVMInt8TypeInContext(s->unit->context), (unsigned)scale, false);
-    LLVMValueRef arguments[5] = {LLVMConstNull(type), base, numbers, on, factor};
+    LLVMValueRef scale = LLVMConstInt(LLVMInt8TypeInContext(s->unit->context), (unsigned)e->scale, false);
+    LLVMValueRef arguments[5] = {LLVMConstNull(type), base, e->numbers, on, scale};
     LLVMValueRef found = simd_intrinsic(s, "llvm.x86.avx2.gather.d.d.256", NULL, 0, arguments, 5);
     return LLVMBuildBitCast(b, found, chunk_type(s, element), "");
+}
+
+LLVMValueRef access_gather_elements(struct simd *s, LLVMTypeRef element, const struct elements *e,
+                                    LLVMValueRef mask, int align) {
+    if (LLVMABISizeOfType(s->unit->layout, element) == 4 && gathers_by_name(s, element, mask))
+        return gather_numbers_by_name(s, element, e, mask);
+    if (mask || access_is_short(s) || s->vector_bits == 512 || has_gather(s, element))
+        return access_gather(s, element, access_address_of(s, e, e->numbers), mask, align);
+    LLVMValueRef addresses[GANG_MAX_LANES];
+    elements_of(s, e->numbers, addresses);
+    for (int lane = 0; lane < s->chunk_lanes; lane++)
+        addresses[lane] = access_address_of(s, e, addresses[lane]);
+    return load_each(s, element, addresses, align);
 }
 
 void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,

@@ -447,8 +447,8 @@ static LLVMValueRef count_from_argument(struct simd *s, LLVMValueRef call, int64
                        bound_field(scale, constant_of(call, INSIDE_BYTES)));
 }
 
-/* Whether the index of an address that all lanes share, root + ext(index) * scale + constant, has 32 bits and
- * may be compared. */
+/* Whether the index from an address that all lanes share, root + ext(index) * scale + constant, has 32 bits
+ * or fewer and may be compared. */
 static bool compares_from_root(struct simd *s, LLVMValueRef call, struct place *place) {
     *place = bounds_steps(s->unit, LLVMGetOperand(call, INSIDE_ADDRESS));
     LLVMValueRef index = place->index;
@@ -456,8 +456,9 @@ static bool compares_from_root(struct simd *s, LLVMValueRef call, struct place *
     if (shape_of(s, LLVMGetOperand(call, INSIDE_START)) != SHAPE_UNIFORM ||
         shape_of(s, LLVMGetOperand(call, INSIDE_EXTENT)) != SHAPE_UNIFORM)
         return false;
+    place->extension = LLVMIsAZExtInst(index) ? LLVMZExt : LLVMSExt;
     if (LLVMIsASExtInst(index) || LLVMIsAZExtInst(index)) place->index = LLVMGetOperand(index, 0);
-    return LLVMGetIntTypeWidth(LLVMTypeOf(place->index)) == 32 && value_is_here(s, place->index) &&
+    return LLVMGetIntTypeWidth(LLVMTypeOf(place->index)) <= 32 && value_is_here(s, place->index) &&
            value_is_here(s, place->root);
 }
 
@@ -496,6 +497,8 @@ static LLVMValueRef index_is_outside(struct simd *s, LLVMValueRef call, int chun
     count = simd_intrinsic(s, "llvm.umin", &type, 1, operands, 2);
     count = LLVMBuildTrunc(b, count, type_i32(s->unit), "");
     LLVMValueRef index = chunk_of(s, place.index, chunk);
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) < 32)
+        index = LLVMBuildCast(b, place.extension, index, chunk_type(s, type_i32(s->unit)), "");
     if (added) index = LLVMBuildAdd(b, index, chunk_splat(s, simd_i32(s, (uint32_t)added)), "");
     LLVMValueRef outside = LLVMBuildICmp(b, LLVMIntUGE, index, chunk_splat(s, count), "");
     LLVMValueRef mask = mask_chunk(s, chunk);

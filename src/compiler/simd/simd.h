@@ -375,10 +375,17 @@ LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef add
                            int align);
 void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
                     int align);
-/* From base + number × scale, for signed numbers of 32 bits. NULL: the target has no instruction for it that
- * LLVM would not find. */
-LLVMValueRef access_gather_elements(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
-                                    LLVMValueRef numbers, int scale, LLVMValueRef mask);
+/* The elements of a chunk's lanes as a base that they share and a vector of signed numbers of 32 bits. */
+struct elements {
+    LLVMValueRef base, numbers;
+    int64_t scale; /* 1, 2, 4 or 8 bytes for each number */
+    bool positive; /* no number is negative */
+};
+/* The address, or addresses, of a number or of a vector of them. */
+LLVMValueRef access_address_of(struct simd *s, const struct elements *e, LLVMValueRef number);
+/* As access_gather. */
+LLVMValueRef access_gather_elements(struct simd *s, LLVMTypeRef element, const struct elements *e,
+                                    LLVMValueRef mask, int align);
 /* unknown.c — accesses of one chunk whose addresses only the run can tell. */
 LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk);
 void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk);

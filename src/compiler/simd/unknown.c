@@ -1,17 +1,14 @@
 /* Loads and stores of a chunk at addresses that only the run can tell. The code looks whether they are
  * neighbours after all, or all the same; otherwise it gathers or scatters.
  *
- * Most are an element of an array whose number has 32 bits: a scalar base and a vector of numbers, which
- * takes half of the registers and instructions that addresses would, and one gather instead of two. */
+ * Most are an element of an array whose number has at most 32 bits: a scalar base and a vector of numbers,
+ * which takes half of the registers and instructions that addresses would, and one gather instead of two. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/simd/simd.h"
 
 /* Where the lanes of a chunk access. */
 struct target {
-    LLVMValueRef
-        numbers; /* signed, of 32 bits: base + number × scale; or, without a base, of 64: addresses */
-    LLVMValueRef base;
-    int64_t scale; /* bytes */
+    struct elements elements; /* without a base, the numbers have 64 bits and are addresses */
     LLVMTypeRef pointer;
     LLVMTypeRef element; /* of the access, of `size` bytes */
     int64_t size;
@@ -29,7 +26,7 @@ static bool suits_scale(int64_t scale) {
 
 /* Finds a base and numbers; false: the address has no such form here. Constants that the numbers have added
  * to them stay there: taken out, the sum could be another one if it wraps around. */
-static bool find_numbers(struct simd *s, LLVMValueRef address, int chunk, struct target *t) {
+static bool find_numbers(struct simd *s, LLVMValueRef address, int chunk, struct elements *e) {
     LLVMBuilderRef b = s->unit->builder;
     struct place place = bounds_steps(s->unit, address);
     LLVMValueRef index = place.index;
@@ -39,21 +36,21 @@ static bool find_numbers(struct simd *s, LLVMValueRef address, int chunk, struct
         is_signed = LLVMIsASExtInst(index) != NULL;
         index = LLVMGetOperand(index, 0);
     }
-    if (LLVMGetIntTypeWidth(LLVMTypeOf(index)) != 32 || !value_is_here(s, index) ||
-        !value_is_here(s, place.root))
-        return false;
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(index));
+    if (width > 32 || !value_is_here(s, index) || !value_is_here(s, place.root)) return false;
     LLVMValueRef numbers = chunk_of(s, index, chunk);
+    LLVMTypeRef type = chunk_type(s, type_i32(s->unit));
+    if (width < 32) numbers = LLVMBuildCast(b, is_signed ? LLVMSExt : LLVMZExt, numbers, type, "");
     int64_t constant = place.constant;
-    if (!is_signed && range_unsigned(s, index).high >= (uint64_t)BIAS) {
+    bool small = range_unsigned(s, index).high < (uint64_t)BIAS;
+    if (!is_signed && !small) {
         numbers = LLVMBuildXor(b, numbers, chunk_splat(s, simd_i32(s, BIAS)), "");
         constant += BIAS * place.scale;
     }
     LLVMValueRef bytes = LLVMConstInt(type_i64(s->unit), (uint64_t)constant, true);
-    LLVMTypeRef byte = LLVMInt8TypeInContext(s->unit->context);
-    t->base = scalar_of(s, place.root);
-    if (constant) t->base = LLVMBuildGEP2(b, byte, t->base, &bytes, 1, "");
-    t->numbers = numbers;
-    t->scale = place.scale;
+    LLVMValueRef base = scalar_of(s, place.root);
+    if (constant) base = LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), base, &bytes, 1, "");
+    *e = (struct elements){base, numbers, place.scale, small && (!is_signed || width == 32)};
     return true;
 }
 
@@ -67,34 +64,27 @@ static struct target find_target(struct simd *s, LLVMValueRef access, int chunk)
                        .size = (int64_t)LLVMABISizeOfType(s->unit->layout, element),
                        .pointer = LLVMTypeOf(address),
                        .mask = mask_chunk(s, chunk),
-                       .align = (int)LLVMGetAlignment(access),
-                       .scale = 1};
-    if (!find_numbers(s, address, chunk, &t)) {
+                       .align = (int)LLVMGetAlignment(access)};
+    struct elements *e = &t.elements;
+    if (!find_numbers(s, address, chunk, e)) {
         LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
-        t.numbers = LLVMBuildPtrToInt(b, chunk_of(s, address, chunk), type, "");
+        *e = (struct elements){NULL, LLVMBuildPtrToInt(b, chunk_of(s, address, chunk), type, ""), 1, false};
     }
-    t.numbers = LLVMBuildFreeze(b, t.numbers, "");
+    e->numbers = LLVMBuildFreeze(b, e->numbers, "");
     return t;
 }
 
 /* The address, or addresses, of a number or a vector of them. */
 static LLVMValueRef address_of(struct simd *s, const struct target *t, LLVMValueRef number) {
-    LLVMBuilderRef b = s->unit->builder;
+    if (t->elements.base) return access_address_of(s, &t->elements, number);
     bool vector = LLVMGetTypeKind(LLVMTypeOf(number)) == LLVMVectorTypeKind;
-    if (!t->base) return LLVMBuildIntToPtr(b, number, vector ? chunk_type(s, t->pointer) : t->pointer, "");
-    LLVMTypeRef wide = vector ? chunk_type(s, type_i64(s->unit)) : type_i64(s->unit);
-    LLVMTypeRef step = LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * t->scale));
-    LLVMValueRef index = LLVMBuildSExt(b, number, wide, "");
-    return LLVMBuildGEP2(b, step, t->base, &index, 1, "");
+    LLVMTypeRef type = vector ? chunk_type(s, t->pointer) : t->pointer;
+    return LLVMBuildIntToPtr(s->unit->builder, number, type, "");
 }
 
 static LLVMValueRef gather(struct simd *s, const struct target *t) {
-    if (t->base) {
-        LLVMValueRef found =
-            access_gather_elements(s, t->element, t->base, t->numbers, (int)t->scale, t->mask);
-        if (found) return found;
-    }
-    return access_gather(s, t->element, address_of(s, t, t->numbers), t->mask, t->align);
+    if (t->elements.base) return access_gather_elements(s, t->element, &t->elements, t->mask, t->align);
+    return access_gather(s, t->element, address_of(s, t, t->elements.numbers), t->mask, t->align);
 }
 
 /* ---- Which way to access. */
@@ -107,22 +97,25 @@ static LLVMValueRef lanes_follow(struct simd *s, const struct target *t, LLVMVal
     for (int i = 0; i < s->chunk_lanes; i++) steps[i] = i * step;
     LLVMValueRef expected =
         LLVMBuildAdd(b, chunk_splat(s, first), lanes_constant(s, type, steps, s->chunk_lanes), "");
-    LLVMValueRef differs = LLVMBuildICmp(b, LLVMIntNE, t->numbers, expected, "");
+    LLVMValueRef differs = LLVMBuildICmp(b, LLVMIntNE, t->elements.numbers, expected, "");
     if (t->mask) differs = LLVMBuildAnd(b, differs, t->mask, "");
     LLVMValueRef follow = LLVMBuildNot(b, mask_any(s, &differs, 1), "follow");
-    if (!t->base || step == 0) return follow;
+    if (!t->elements.base || step == 0) return follow;
+    /* Lane 0 may be off, and its number negative where no active lane's is. */
+    LLVMIntPredicate at_most = t->elements.positive ? LLVMIntULE : LLVMIntSLE;
     LLVMValueRef most = LLVMConstInt(type, (uint64_t)(INT32_MAX - last), true);
-    return LLVMBuildAnd(b, follow, LLVMBuildICmp(b, LLVMIntSLE, first, most, ""), "");
+    return LLVMBuildAnd(b, follow, LLVMBuildICmp(b, at_most, first, most, ""), "");
 }
 
 /* i1: whether the active lanes' elements are neighbours. */
 static LLVMValueRef are_neighbours(struct simd *s, const struct target *t, LLVMValueRef first) {
-    if (t->size % t->scale) return LLVMConstNull(simd_i1(s)); /* they are multiples of the scale apart */
-    return lanes_follow(s, t, first, t->size / t->scale);
+    if (t->size % t->elements.scale)
+        return LLVMConstNull(simd_i1(s)); /* they are multiples of the scale apart */
+    return lanes_follow(s, t, first, t->size / t->elements.scale);
 }
 
 static LLVMValueRef first_number(struct simd *s, const struct target *t) {
-    return LLVMBuildExtractElement(s->unit->builder, t->numbers, simd_i32(s, 0), "");
+    return LLVMBuildExtractElement(s->unit->builder, t->elements.numbers, simd_i32(s, 0), "");
 }
 
 /* The alignment of an address at this distance from one aligned to `align`. */
@@ -195,7 +188,7 @@ void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk) {
     LLVMValueRef vector = chunk_of(s, LLVMGetOperand(store, 0), chunk);
     struct target t = find_target(s, store, chunk);
     if (!has_ways(s)) {
-        access_scatter(s, vector, address_of(s, &t, t.numbers), t.mask, t.align);
+        access_scatter(s, vector, address_of(s, &t, t.elements.numbers), t.mask, t.align);
         return;
     }
     LLVMBuilderRef b = s->unit->builder;
@@ -207,7 +200,7 @@ void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk) {
     access_store(s, vector, address_of(s, &t, first), t.mask, align_at(t.align, t.size));
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, apart);
-    access_scatter(s, vector, address_of(s, &t, t.numbers), t.mask, t.align);
+    access_scatter(s, vector, address_of(s, &t, t.elements.numbers), t.mask, t.align);
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, after);
 }
