@@ -358,6 +358,32 @@ static void the_stop_flag_ends_it(void **unused) {
     free(memory);
 }
 
+/* Where the element of a tile lies in slots, by definition (arch/x86_64/tile_slots.h). */
+static int64_t slot_of(int row, int column, int across, int tall) {
+    int fragment = row / tall * across + column / 16, r = row % tall, c = column % 16;
+    int lane = (r >> 2 & 1) << 4 | (c >> 3 & 1) << 3 | (r & 3) << 1 | (c >> 2 & 1),
+        slot = (r >> 3) * 4 + c % 4;
+    return (int64_t)fragment * tall * 16 + slot * 32 + lane;
+}
+
+static void tiles_in_slots(void **unused) {
+    (void)unused;
+    static const int sizes[][3] = {{1, 1, 8}, {1, 1, 16}, {2, 3, 8}, {3, 2, 16}, {1, 8, 16}, {4, 4, 16}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int down = sizes[i][0], across = sizes[i][1], tall = sizes[i][2], count = down * across * tall * 16;
+        uint32_t *slots = malloc((size_t)count * 4), *tile = malloc((size_t)count * 4),
+                 *again = malloc((size_t)count * 4);
+        for (int k = 0; k < count; k++) slots[k] = next(), tile[k] = again[k] = 0xdeadbeef;
+        arch_tile_level()->unfold(slots, down, across, tall, tile);
+        for (int row = 0; row < down * tall; row++)
+            for (int column = 0; column < across * 16; column++)
+                assert_int_equal(tile[row * across * 16 + column], slots[slot_of(row, column, across, tall)]);
+        arch_tile_level()->fold(tile, down, across, tall, again);
+        assert_memory_equal(again, slots, (size_t)count * 4);
+        free(slots), free(tile), free(again);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(floats_of_all_sizes),
                                        cmocka_unit_test(all_kinds_both_ways),
@@ -365,6 +391,7 @@ int main(void) {
                                        cmocka_unit_test(scales),
                                        cmocka_unit_test(relaxed),
                                        cmocka_unit_test(special_values),
+                                       cmocka_unit_test(tiles_in_slots),
                                        cmocka_unit_test(the_stop_flag_ends_it)};
     printf("level %s\n", arch_tile_level()->name);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #define PANEL (2 * LANES)
 #include "device/cpu/arch/x86_64/tile_pack.h"
 #include "device/cpu/arch/x86_64/tile_multiply.h"
+#include "device/cpu/arch/x86_64/tile_slots.h"
 
 /* The level and its engines. `exact` computes the blocks whose products are exact: of DEFINE_SUMS, or
  * multiply_floats where rounding once is as fast. */

@@ -402,33 +402,3 @@ static void load_sums(void *sums, int count, enum tile_kind kind, const char *in
     struct run run = {kind == TILE_INT32 ? TILE_FLOAT : kind, in, 0, stride, count};
     to_floats(&run, sums);
 }
-
-/* ---- Tiles in slots. */
-
-/* The element in row r and column c of a fragment has bits 2 1 0 of r and bit 3 of c in bits 4 2 1 and 3 of
- * its lane, bit 2 of c in bit 0 of the lane, and bit 3 of r and bits 1 0 of c in its slot. So four slots of
- * four lanes are two rows of two quads of columns. */
-static void for_quads(uint32_t *slots, uint32_t *tile, int down, int across, int tall, bool fold) {
-    int64_t row = (int64_t)across * 16;
-    for (int fragment = 0; fragment < down * across; fragment++, slots += tall * 16) {
-        uint32_t *corner = tile + fragment / across * tall * row + fragment % across * 16;
-        for (int quad = 0; quad < tall; quad++) {
-            int group = quad & 7, r = (quad >> 3) * 8 + (group >> 2) * 4 + (group & 1) * 2;
-            uint32_t *in = slots + (quad >> 3) * 4 * 32 + group * 4,
-                     *out = corner + r * row + (group >> 1 & 1) * 8;
-            float *part[4] = {(float *)out, (float *)out + 4, (float *)(out + row), (float *)(out + row) + 4};
-            __m128 v[4];
-            for (int i = 0; i < 4; i++) v[i] = _mm_loadu_ps(fold ? part[i] : (const float *)(in + i * 32));
-            _MM_TRANSPOSE4_PS(v[0], v[1], v[2], v[3]);
-            for (int i = 0; i < 4; i++) _mm_storeu_ps(fold ? (float *)(in + i * 32) : part[i], v[i]);
-        }
-    }
-}
-
-static void unfold_tile(const uint32_t *slots, int down, int across, int tall, uint32_t *tile) {
-    for_quads((uint32_t *)slots, tile, down, across, tall, false);
-}
-
-static void fold_tile(const uint32_t *tile, int down, int across, int tall, uint32_t *slots) {
-    for_quads(slots, (uint32_t *)tile, down, across, tall, true);
-}
