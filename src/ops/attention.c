@@ -357,6 +357,20 @@ static bool is_tile_size(int64_t size) {
     return size > 0 && size <= MOST_TILE && size % TILE_STEP == 0;
 }
 
+/* On CPUs, larger tiles cost less beside their products, if they are filled and every thread has some:
+ * 1024 rows and keys, 8 heads, took 0.8 to 0.9 of the processor time (AVX-512 and AVX2). */
+#define HOST_TILE 64
+
+static int host_tile(int size) {
+    bool filled = size % (2 * HOST_TILE) == 0 || size >= 8 * HOST_TILE;
+    return filled ? 2 * HOST_TILE : HOST_TILE;
+}
+
+static bool takes_large_tiles(const struct attention *a) {
+    int64_t tiles = (int64_t)a->batches * a->size.heads * (a->size.rows / (2 * HOST_TILE));
+    return most_depth(a) <= 2 * HOST_TILE && tiles >= 2 * (int64_t)smelt_device_threads("cpu");
+}
+
 /* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger
  * ones pay, and few rows do not fill a tile. */
 static void choose_tile(const struct attention *a, enum kernel kernel, int *rows, int *keys) {
@@ -372,7 +386,9 @@ static void choose_tile(const struct attention *a, enum kernel kernel, int *rows
                is_tile_size(tuned[1])) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
     } else if (program_is_host(a->call.device)) {
-        *rows = few ? 16 : 64, *keys = 64;
+        bool large = kernel == FORWARD && takes_large_tiles(a);
+        *rows = few ? 16 : large ? host_tile(a->size.rows) : HOST_TILE;
+        *keys = large ? host_tile(a->size.keys) : HOST_TILE;
     } else if (kernel != FORWARD) {
         *rows = *keys = depth <= 64 && !few ? 32 : 16;
     } else {

@@ -1,5 +1,7 @@
 /* In the plain form, loops are not unrolled because the source asks for it (`#pragma unroll`): the notes on
- * their branches are removed, and LLVM decides by its own limits.
+ * their branches are removed, and LLVM decides by its own limits. On CPUs this goes for the prelude's long
+ * loops in every form: they are over a thread's part of a tile, which is in memory there, so the only effect
+ * of unrolling would be ten times the code.
  *
  * Requires: the module as clang wrote it. Establishes: unit->unrolls in the best form, whether there are such
  * notes. */
@@ -28,6 +30,20 @@ static bool has_requests(LLVMValueRef end, unsigned kind) {
     return false;
 }
 
+/* Values of a simdgroup for which no CPU has registers: with AVX-512, 32 are 64 registers. */
+#define MANY_VALUES 32
+
+/* Whether the branch ends a round of a loop of the prelude, `for (int i = 0; i < many; i++)`. */
+static bool is_long_in_prelude(LLVMValueRef end) {
+    if (!LLVMIsABranchInst(end) || LLVMIsConditional(end) || lines_are_of_user(end)) return false;
+    LLVMValueRef head = LLVMGetBasicBlockTerminator(LLVMGetSuccessor(end, 0));
+    if (!LLVMIsABranchInst(head) || !LLVMIsConditional(head)) return false;
+    LLVMValueRef condition = LLVMGetCondition(head);
+    uint64_t bound = 0;
+    return LLVMIsAICmpInst(condition) && is_constant_integer(LLVMGetOperand(condition, 1), &bound) &&
+           bound > MANY_VALUES;
+}
+
 static bool asks_for_unrolling(struct unit *unit) {
     unsigned kind = LLVMGetMDKindIDInContext(unit->context, "llvm.loop", 9);
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
@@ -36,18 +52,18 @@ static bool asks_for_unrolling(struct unit *unit) {
     return false;
 }
 
-static void forget_requests(struct unit *unit, LLVMValueRef function) {
+static void forget_requests(struct unit *unit, LLVMValueRef function, bool all) {
     unsigned kind = LLVMGetMDKindIDInContext(unit->context, "llvm.loop", 9);
     FOR_EACH_BLOCK(block, function) {
         LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
-        if (end) LLVMSetMetadata(end, kind, NULL);
+        if (end && (all || is_long_in_prelude(end))) LLVMSetMetadata(end, kind, NULL);
     }
 }
 
 smelt_status pass_rolled(struct unit *unit) {
-    unit->unrolls = unit->form == FORM_BEST && asks_for_unrolling(unit);
-    if (unit->form == FORM_BEST) return SMELT_OK;
+    bool best = unit->form == FORM_BEST, cpu = unit->target->calls_runtime;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-        forget_requests(unit, f);
+        if (cpu || !best) forget_requests(unit, f, !best);
+    unit->unrolls = best && asks_for_unrolling(unit);
     return SMELT_OK;
 }
