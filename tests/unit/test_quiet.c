@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define TRIALS 5 /* on a busy machine, a thread that spins may not run for some milliseconds */
+#define TRIALS 100 /* on a busy machine, a thread that spins may not run for some milliseconds */
 
 static double seconds_of(clockid_t clock) {
     struct timespec time;
@@ -46,7 +46,7 @@ static double wait_beside(double seconds, bool *ended) {
 static void a_thread_that_spins_is_waited_for(void **state) {
     (void)state;
     bool ended = false;
-    for (int i = 0; i < TRIALS && !ended; i++) wait_beside(0.1, &ended);
+    for (int i = 0; i < TRIALS && !ended; i++) wait_beside(0.02, &ended);
     assert_true(ended);
 }
 
