@@ -14,13 +14,13 @@ struct sizes {
 enum walk { forward, backward, leaves, apart, changes };
 
 template <typename T, int M, int N, int K, bool Transposed, bool Held, walk Walk>
-kernel void alike(device T *left [[buffer(0)]], device T *right [[buffer(1)]], device float *out [[buffer(2)]],
+kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1)]], device float *out [[buffer(2)]],
                   constant sizes &size [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]],
                   uint simdgroup [[simdgroup_index_in_threadgroup]], uint simdgroups [[simdgroups_per_threadgroup]],
                   uint thread_index [[thread_index_in_threadgroup]], uint threads [[threads_per_threadgroup]]) {
     const int first = (group.x * simdgroups + simdgroup) * M;
     if (Walk == leaves && first >= size.rows) return;
-    auto a = tensor(left, dextents<int, 2>(size.terms, size.rows));
+    auto a = tensor(const_cast<device T *>(left), dextents<int, 2>(size.terms, size.rows));
     const int width = Transposed ? size.terms : size.columns, height = Transposed ? size.columns : size.terms;
     auto b = tensor(right, dextents<int, 2>(width, height), array<int, 2>{1, size.stride});
     auto c = tensor(out, dextents<int, 2>(size.columns, size.rows));
@@ -60,7 +60,7 @@ kernel void alike(device T *left [[buffer(0)]], device T *right [[buffer(1)]], d
 
 #define ALIKE(name, type, m, n, k, transposed, held, walk)                                                                    \
     template [[host_name(name)]] kernel void alike<type, m, n, k, transposed, held, walk>(                                    \
-        device type *, device type *, device float *, constant sizes &, uint2, uint, uint, uint, uint);
+        device const type *, device type *, device float *, constant sizes &, uint2, uint, uint, uint, uint);
 ALIKE("alike_rows", half, 16, 64, 32, false, false, forward)
 ALIKE("alike_held", bfloat, 16, 48, 64, false, true, forward)
 ALIKE("alike_columns", bfloat, 32, 32, 80, true, false, forward)

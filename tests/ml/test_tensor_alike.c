@@ -41,14 +41,11 @@ static void multiply(const struct product *p, int rows, int columns, int terms, 
         .file = "tensor_alike.metal",
         .entry = p->entry,
         .in = {a},
+        .update = {[1] = b}, /* the kernel may write there */
         .out = {[2] = out},
         .bytes = {[3] = {size, sizeof size}},
         .groups = {(rows + group_rows - 1) / group_rows, p->n ? (columns + p->n - 1) / p->n : 1},
         .threadgroup = {threads}};
-    if (p->changes)
-        l.update[1] = b;
-    else
-        l.in[1] = b;
     launch(l);
     check_bounds(p->entry, out, expected, bound);
 }
