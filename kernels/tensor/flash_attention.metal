@@ -14,7 +14,7 @@ using namespace mpp::tensor_ops;
 struct attention_size {
     int rows, keys;
     int heads, key_heads;
-    float scale;
+    float scale; // positive
     int causal; // 1: row i sees the keys up to i + keys - rows
 };
 
@@ -27,7 +27,7 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
                             uint3 group [[threadgroup_position_in_grid]],
                             uint simdgroup [[simdgroup_index_in_threadgroup]],
                             uint simdgroups [[simdgroups_per_threadgroup]]) {
-    constexpr int row_block = 16, key_block = D <= 64 ? 128 : D <= 128 ? 96 : 32;
+    constexpr int row_block = 16, key_block = D <= 64 ? 128 : D <= 128 ? 112 : 32;
     // Simdgroups without rows go along: that all do the same lets them share what they read.
     const int group_rows = simdgroups * row_block, group_first = group.x * group_rows, first = group_first + simdgroup * row_block;
     const long head = (long)group.z * size.heads + group.y;
@@ -56,14 +56,14 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
     for (auto it = sum.begin(); it != sum.end(); it++) *it = 0;
     for (auto it = total.begin(); it != total.end(); it++) *it = 0;
 
-    const float scale = size.scale * M_LOG2E_F; // weights are powers of 2
-    const int past = size.keys - size.rows;     // keys before the first row's own
+    // Weights are powers of 2. Of scores that no mask changes, the largest is that before they are multiplied by the scale.
+    const float scale = size.scale * M_LOG2E_F, factor = has_mask ? 1.0f : scale;
+    const int past = size.keys - size.rows; // keys before the first row's own
     const int end = size.causal ? min(size.keys, group_first + group_rows + past) : size.keys;
     for (int key = 0; key < end; key += key_block) {
         auto own_keys = keys.slice(0, key);
         auto own_values = values.slice(0, key);
         score.run(own_queries, own_keys, scores);
-        for (auto it = scores.begin(); it != scores.end(); it++) *it *= scale;
         // Most blocks have no key that one of the rows does not see.
         const bool all_seen = key + key_block <= (size.causal ? min(size.keys, first + past + 1) : size.keys);
         if (has_mask || !all_seen) {
@@ -71,24 +71,28 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
                 auto at = it.get_multidimensional_index();
                 const int column = key + at[0], row = first + at[1];
                 const bool seen = column < size.keys && (!size.causal || column <= row + past);
+                if (has_mask) *it *= scale;
                 if (has_mask && seen && row < size.rows) *it += mask[(long)row * size.keys + column] * M_LOG2E_F;
                 if (!seen) *it = -INFINITY;
             }
         }
         reduce_rows(scores, block_top, reduction_operation::max, -INFINITY);
+        bool higher = false;
         for (ushort i = 0; i < top.get_capacity(); i++) {
-            const float before = top[i], now = max(before, block_top[i]);
+            const float before = top[i], now = max(before, block_top[i] * factor);
             top[i] = now;
             // How much less what was summed before counts now. A row without any key so far has none.
             block_top[i] = before == -INFINITY ? 0.0f : fast::exp2(before - now);
             sum[i] *= block_top[i];
+            higher |= now > before;
         }
         for (ushort i = 0; i < scores.get_capacity(); i++) {
             const float row_top = *top.map_iterator(scores.get_iterator(i));
-            scores[i] = fast::exp2(scores[i] - (row_top == -INFINITY ? 0.0f : row_top));
+            scores[i] = fast::exp2(fma(scores[i], factor, row_top == -INFINITY ? 0.0f : -row_top));
             weights[i] = (T)scores[i];
         }
-        for (auto it = total.begin(); it != total.end(); it++) *it *= *block_top.map_iterator(it);
+        if (simd_any(higher))
+            for (auto it = total.begin(); it != total.end(); it++) *it *= *block_top.map_iterator(it);
         reduce_rows(scores, block_sum, reduction_operation::sum, 0.0f);
         for (ushort i = 0; i < sum.get_capacity(); i++) sum[i] += block_sum[i];
         if (weigh.template is_compatible_as_left_input<T, T, float>(weights)) {
