@@ -358,8 +358,8 @@ static bool is_tile_size(int64_t size) {
 }
 
 /* On CPUs, larger tiles cost less beside their products, if they are filled and every thread has some (with a
- * causal mask, which makes the last ones the longest, several): 1024 rows and keys, 8 heads, took 0.8 to 0.9 of
- * the processor time (AVX-512 and AVX2). */
+ * causal mask, which makes the last ones the longest, several): 1024 rows and keys, 8 heads, took 0.8 to 0.9
+ * of the processor time (AVX-512 and AVX2). */
 #define HOST_TILE 64
 
 static int host_tile(int size) {
