@@ -436,9 +436,11 @@ static bool compares_index(struct simd *s, LLVMValueRef call, struct place *plac
     int64_t offset = place->constant + (int64_t)constant_of(call, INSIDE_LOW);
     if (!is_power_of_two(place->scale) || place->scale >= 1 << EXTENT_SCALES || offset % place->scale)
         return false;
-    *added = offset / place->scale;
-    bool wraps = place->extension == LLVMZExt && *added > 0;
-    return !wraps && *added > -MOST_NARROW && *added < MOST_NARROW;
+    int64_t number = offset / place->scale;
+    bool wraps = place->extension == LLVMZExt && number > 0;
+    if (wraps || number <= -MOST_NARROW || number >= MOST_NARROW) return false;
+    *added = number;
+    return true;
 }
 
 /* How many elements from the argument's address on have so many bytes. */
