@@ -357,10 +357,12 @@ static bool is_tile_size(int64_t size) {
     return size > 0 && size <= MOST_TILE && size % TILE_STEP == 0;
 }
 
-/* On CPUs, larger tiles cost less beside their products, if they are filled and every thread has some (with a
- * causal mask, which makes the last ones the longest, several): 1024 rows and keys, 8 heads, took 0.8 to 0.9
- * of the processor time (AVX-512 and AVX2). */
+/* On CPUs, larger tiles cost less beside their products, if they are filled and there are many of them (with
+ * a causal mask, which makes the last ones the longest, more): 1024 rows and keys, 8 heads, took 0.8 to 0.9
+ * of the processor time (AVX-512 and AVX2). How many threads there are does not matter: the keys of a tile
+ * decide how sums are rounded, and saved graphs have code for one kind of tile. */
 #define HOST_TILE 64
+#define MANY_TILES 64 /* as many as in what was measured: two for each of 32 threads */
 
 static int host_tile(int size) {
     bool filled = size % (2 * HOST_TILE) == 0 || size >= 8 * HOST_TILE;
@@ -369,8 +371,7 @@ static int host_tile(int size) {
 
 static bool takes_large_tiles(const struct attention *a) {
     int64_t tiles = (int64_t)a->batches * a->size.heads * (a->size.rows / (2 * HOST_TILE));
-    int64_t least = (a->size.causal ? 8 : 2) * (int64_t)smelt_device_threads("cpu");
-    return most_depth(a) <= 2 * HOST_TILE && tiles >= least;
+    return most_depth(a) <= 2 * HOST_TILE && tiles >= (a->size.causal ? 2 : 1) * MANY_TILES;
 }
 
 /* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger

@@ -109,6 +109,18 @@ def test_saved_code_is_that_of_the_graphs_launches(tmp_path):
     assert not list(caches[1].glob("*.image"))
 
 
+def test_saved_attention_runs_with_any_number_of_threads(tmp_path):
+    """Without a compiler, and with the same bits."""
+    def function(x):
+        return smelt.scaled_dot_product_attention(x, x, x, scale=0.2)
+
+    path, array = tmp_path / "model.graph", np.random.default_rng(4).standard_normal((1, 4, 256, 32)).astype("f")
+    InferenceSession().load(Graph.of(function, TensorType.of(array))).save(path)
+    few, many = (executed_fresh(tmp_path, path, [array], SMELT_THREADS=threads, SMELT_CLANG="/nonexistent",
+                                SMELT_CACHE_DIR=str(tmp_path / threads)) for threads in ("2", "8"))
+    np.testing.assert_array_equal(few, many)
+
+
 def test_streams_are_saved(tmp_path):
     def chains(x):
         values = [x * i for i in range(1, 5)]
