@@ -117,6 +117,50 @@ static void test_a_cpu_is_left_to_another_process_while_it_is_busy(void **state)
     assert_int_equal(run_and_count(MOST_PIECES), 0);
 }
 
+/* ---- How long a job's end waits for the thread that has left. */
+
+#define LOOKS 5
+#define MOST_LOOKING 3e-3 /* steps of a millisecond would take four */
+
+struct looks {
+    atomic_int count;
+    struct timespec first, last;
+};
+
+static bool look(void *job) {
+    struct looks *looks = job;
+    int before = atomic_load(&looks->count);
+    if (before == 0) clock_gettime(CLOCK_MONOTONIC, &looks->first);
+    if (before == LOOKS - 1) clock_gettime(CLOCK_MONOTONIC, &looks->last);
+    atomic_store(&looks->count, before + 1);
+    return before < LOOKS - 1;
+}
+
+static smelt_status run_while_looked_at(void *job, uint64_t first, uint64_t last) {
+    struct looks *looks = job;
+    (void)first, (void)last;
+    for (int i = 0; i < 10000 && atomic_load(&looks->count) < LOOKS; i++) sleep_a_millisecond();
+    return SMELT_OK;
+}
+
+static void test_the_first_looks_at_the_other_process_follow_quickly(void **state) {
+    (void)state;
+    cpu_set_t all;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2 || pool_size() != CPU_COUNT(&all)) skip();
+    double least = 1;
+    uint64_t pieces = 64 * (uint64_t)pool_size(); /* some are left for as long as there are looks */
+    for (int i = 0; i < 30 && least > MOST_LOOKING; i++) {
+        struct looks looks = {0};
+        assert_int_equal(pool_run_beside(run_while_looked_at, &looks, pieces, "looks", look), SMELT_OK);
+        assert_int_equal(looks.count, LOOKS);
+        double seconds = (double)(looks.last.tv_sec - looks.first.tv_sec) +
+                         1e-9 * (double)(looks.last.tv_nsec - looks.first.tv_nsec);
+        if (seconds < least) least = seconds;
+    }
+    assert_true(least <= MOST_LOOKING);
+}
+
 /* ---- CPUs. */
 
 static bool is_pool_thread(const char *task) {
@@ -172,6 +216,7 @@ int main(void) {
         cmocka_unit_test(test_each_piece_runs_once),
         cmocka_unit_test(test_a_failure_is_returned_with_its_message),
         cmocka_unit_test(test_a_cpu_is_left_to_another_process_while_it_is_busy),
+        cmocka_unit_test(test_the_first_looks_at_the_other_process_follow_quickly),
         cmocka_unit_test(test_no_pool_thread_shares_the_callers_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,9 @@
 /* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
 #define SPIN_SECONDS 50e-6
 
-/* How often a thread that leaves its CPU to another process looks whether that one is done. */
+/* A thread that leaves its CPU to another process sleeps so long before it looks whether that one is done, at
+ * first and at most: twice as long each time, so that a short job's end does not wait long for it. */
+#define FIRST_LOOK_NANOSECONDS 10000
 #define LOOK_NANOSECONDS 1000000
 
 #define JOB_OPEN (1U << 31) /* in `inside`: pool threads may enter the job */
@@ -165,9 +167,12 @@ static bool enter_job(void) {
 
 /* One of the threads that have entered the job sleeps as long as there is both work and another process. */
 static void leave_cpu_to_others(void) {
-    const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
+    struct timespec pause = {.tv_nsec = FIRST_LOOK_NANOSECONDS};
     if (!pool.is_busy || atomic_flag_test_and_set(&pool.left)) return;
-    while (atomic_load(&pool.next) < pool.count && pool.is_busy(pool.job)) nanosleep(&pause, NULL);
+    while (atomic_load(&pool.next) < pool.count && pool.is_busy(pool.job)) {
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec * 2 < LOOK_NANOSECONDS ? pause.tv_nsec * 2 : LOOK_NANOSECONDS;
+    }
 }
 
 static void *pool_thread(void *start) {
