@@ -108,7 +108,7 @@ __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
 // 1 yes, 2 yes, and what the device's memory holds cannot have changed since the kernel's start. There is threadgroup memory of
 // `bytes` bytes (a constant) for all such calls, with 2 twice as many and 64 for this call alone. What a branch on 0 guards is never
 // compiled. For branches on __smelt_gpu_target() and __smelt_whole_warps() alone.
-__smelt_together uint __smelt_alike(uint bytes, ulong a, ulong b, ulong c, ulong d);
+__smelt_together uint __smelt_alike(uint bytes, ulong a, ulong b, ulong c, ulong d, ulong e);
 // That memory, at a multiple of 1024. `alike` is the call's result.
 __smelt_pure __smelt_threadgroup uchar *__smelt_alike_memory(uint alike);
 // If it is 2: six numbers of the thread that belong to the call; zeros at first.

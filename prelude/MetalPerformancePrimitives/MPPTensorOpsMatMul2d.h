@@ -456,8 +456,9 @@ private:
   METAL_FUNC static bool __run_alike(const L &left, const R &right, float (&sums)[__result_tile::capacity]) {
     using product = __alike<Cores, L, R>;
     long columns = __columns(right), terms = __terms(left, right);
+    // The extent, too: it says whether rows behind the tile are copied ahead, for which all threads wait.
     uint alike = __smelt_alike(product::bytes, (ulong)right.__data, (ulong)right.__strides[0], (ulong)right.__strides[1],
-                               (ulong)columns << 32 | (ulong)terms);
+                               (ulong)columns << 32 | (ulong)terms, (ulong)right.get_extent(1));
     if (alike) product::template run<__adds>(left, right, __rows(left), columns, terms, alike, sums);
     return alike;
   }

@@ -10,8 +10,9 @@ struct sizes {
 };
 
 // forward, backward: the order of the terms of one tile of columns. leaves: simdgroups without rows return. apart: simdgroups
-// walk over all columns in different orders. changes: adds 1 to the right matrix and multiplies again.
-enum walk { forward, backward, leaves, apart, changes };
+// walk over all columns in different orders. changes: adds 1 to the right matrix and multiplies again. ragged: the first simdgroup's
+// right matrix ends where its tile does, the others' go on; for terms that are a multiple of K.
+enum walk { forward, backward, leaves, apart, changes, ragged };
 
 template <typename T, int M, int N, int K, bool Transposed, bool Held, walk Walk>
 kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1)]], device float *out [[buffer(2)]],
@@ -37,6 +38,9 @@ kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1
             for (int block = 0; block < blocks; block++) {
                 const int k = (Walk == backward ? blocks - 1 - block : block) * K;
                 auto tile = Transposed ? b.slice(k, column) : b.slice(column, k);
+                if (Walk == ragged)
+                    tile = tensor(right + (long)k * size.stride + column, dextents<int, 2>(size.columns - column, simdgroup ? 2 * K : K),
+                                  array<int, 2>{1, size.stride});
                 if (Held) {
                     auto held = op.template get_left_input_cooperative_tensor<T, T, float>();
                     held.load(a.slice(k, first));
@@ -69,3 +73,4 @@ ALIKE("alike_backward", half, 32, 16, 48, false, true, backward)
 ALIKE("alike_leaves", bfloat, 16, 64, 32, true, false, leaves)
 ALIKE("alike_apart", half, 16, 32, 64, false, false, apart)
 ALIKE("alike_changes", half, 16, 64, 64, false, true, changes)
+ALIKE("alike_ragged", half, 16, 64, 64, false, true, ragged)

@@ -12,7 +12,7 @@
 ; run: ptx ptx-target+alike threads=48
 ; expect: store i32 0, ptr addrspace(5) %out
 ; expect: store i32 0, ptr addrspace(5) %out
-declare i32 @__smelt_alike(i32, i64, i64, i64, i64)
+declare i32 @__smelt_alike(i32, i64, i64, i64, i64, i64)
 declare ptr addrspace(3) @__smelt_alike_memory(i32)
 declare i32 @__smelt_simdgroup()
 declare i32 @__smelt_thread_index()
@@ -32,20 +32,20 @@ entry:
 loop:
   %round = phi i32 [ 0, %entry ], [ %next, %loop ]
   %next = add i32 %round, 1
-  %first = call i32 @__smelt_alike(i32 64, i64 %same, i64 2, i64 3, i64 4)
+  %first = call i32 @__smelt_alike(i32 64, i64 %same, i64 2, i64 3, i64 4, i64 5)
   %memory = call ptr addrspace(3) @__smelt_alike_memory(i32 %first)
-  %second = call i32 @__smelt_alike(i32 64, i64 %other, i64 2, i64 3, i64 4)
+  %second = call i32 @__smelt_alike(i32 64, i64 %other, i64 2, i64 3, i64 4, i64 5)
   %again = icmp ult i32 %next, %group
   br i1 %again, label %loop, label %behind
 behind:
   %few = icmp ult i32 %thread, 5
   br i1 %few, label %some, label %all
 some:
-  %third = call i32 @__smelt_alike(i32 64, i64 %same, i64 2, i64 3, i64 4)
+  %third = call i32 @__smelt_alike(i32 64, i64 %same, i64 2, i64 3, i64 4, i64 5)
   store i32 %third, ptr addrspace(5) %out
   br label %all
 all:
-  %fourth = call i32 @__smelt_alike(i32 64, i64 %same, i64 2, i64 3, i64 4)
+  %fourth = call i32 @__smelt_alike(i32 64, i64 %same, i64 2, i64 3, i64 4, i64 5)
   %memory4 = call ptr addrspace(3) @__smelt_alike_memory(i32 %fourth)
   %a = mul i32 %second, 4
   %b = mul i32 %fourth, 16
