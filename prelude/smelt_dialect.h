@@ -111,7 +111,7 @@ __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
 __smelt_together uint __smelt_alike(uint bytes, ulong a, ulong b, ulong c, ulong d, ulong e);
 // That memory, at a multiple of 1024. `alike` is the call's result.
 __smelt_pure __smelt_threadgroup uchar *__smelt_alike_memory(uint alike);
-// If it is 2: six numbers of the thread that belong to the call; zeros at first.
+// If it is 2: seven numbers of the thread that belong to the call; zeros at first.
 __smelt_pure ulong *__smelt_alike_state(uint alike);
 // Instructions of NVIDIA's GPUs (src/compiler/ptx/instructions.c), for branches on __smelt_gpu_target() alone. Addresses
 // of 32 bits are in threadgroup memory. The barriers are mbarriers.

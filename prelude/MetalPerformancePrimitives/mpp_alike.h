@@ -101,11 +101,12 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     __smelt_ptx_copy_commit();
   }
 
-  // What a thread knows of the two buffers of a product: the tile that is being copied ahead, if `address` is not 0, and to which
-  // of them; how often the next tile was another one; and of both buffers, how many phases their barriers have had: of the
+  // What a thread knows of the two buffers of a product: the tile that is being copied ahead, if `address` is not 0, to which
+  // of them, and how many rows are behind it; how often the next tile was another one; and of both buffers, how many phases their barriers have had: of the
   // parity's bit number 0 and 1 those that they have been filled, 2 and 3 those that products have left them, 4 and 5 whether one has.
   struct ahead {
     ulong address, shape, stride, buffer, mistakes, phases;
+    long rest;
   };
   static constexpr uint barrier_of_filled = 2 * bytes, barrier_of_left = 2 * bytes + 16;
 
@@ -118,6 +119,7 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     auto &next = *(ahead *)__smelt_alike_state(alike);
     ulong address = (ulong)right.__data, shape = (ulong)lines << 32 | (ulong)terms, stride = (ulong)right.__strides[1] * 2;
     uint buffer = (uint)next.buffer, other = 1 - buffer, phases = (uint)next.phases;
+    long rest = right.get_extent(1) - step;
     if (next.address != address || next.shape != shape || next.stride != stride) {
       next.mistakes += next.address != 0;
       __smelt_ptx_copy_wait();
@@ -134,10 +136,11 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
       __smelt_ptx_fence_async();
       __smelt_ptx_sync();
     } else {
+      // Of a kernel that moves a pointer instead of a slice, the extent stays the same: rows do not become more on the way.
+      rest = next.rest < rest ? next.rest : rest;
       __smelt_ptx_barrier_wait(memory + barrier_of_filled + 8 * buffer, (phases >> buffer & 1) ^ 1);
       __smelt_ptx_fence_async();
     }
-    long rest = right.get_extent(1) - step;
     next.address = 0, next.stride = stride;
     if (rest > 0 && next.mistakes < 2) {
       if (phases >> (4 + other) & 1) __smelt_ptx_barrier_wait(memory + barrier_of_left + 8 * other, (phases >> (2 + other) & 1) ^ 1);
@@ -145,7 +148,7 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
       begin_copy<true>(right, address + step * stride, next_rows, TransposeRight ? terms : lines, memory + other * bytes);
       __smelt_ptx_copy_arrive(memory + barrier_of_filled + 8 * other);
       phases ^= 1u << other;
-      next.address = address + step * stride, next.buffer = other;
+      next.address = address + step * stride, next.buffer = other, next.rest = rest - step;
       next.shape = TransposeRight ? (ulong)next_rows << 32 | (ulong)terms : (ulong)lines << 32 | (ulong)next_rows;
     }
     next.phases = (phases ^ 4u << buffer) | 16u << buffer;

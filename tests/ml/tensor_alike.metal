@@ -11,8 +11,9 @@ struct sizes {
 
 // forward, backward: the order of the terms of one tile of columns. leaves: simdgroups without rows return. apart: simdgroups
 // walk over all columns in different orders. changes: adds 1 to the right matrix and multiplies again. ragged: the first simdgroup's
-// right matrix ends where its tile does, the others' go on; for terms that are a multiple of K.
-enum walk { forward, backward, leaves, apart, changes, ragged };
+// right matrix ends where its tile does, the others' go on. moved: the pointer of the right matrix moves on, and its extent stays
+// all terms. Both are for terms that are a multiple of K.
+enum walk { forward, backward, leaves, apart, changes, ragged, moved };
 
 template <typename T, int M, int N, int K, bool Transposed, bool Held, walk Walk>
 kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1)]], device float *out [[buffer(2)]],
@@ -38,9 +39,11 @@ kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1
             for (int block = 0; block < blocks; block++) {
                 const int k = (Walk == backward ? blocks - 1 - block : block) * K;
                 auto tile = Transposed ? b.slice(k, column) : b.slice(column, k);
-                if (Walk == ragged)
-                    tile = tensor(right + (long)k * size.stride + column, dextents<int, 2>(size.columns - column, simdgroup ? 2 * K : K),
+                if (Walk == ragged || Walk == moved) {
+                    const int more = Walk == moved ? size.terms : simdgroup ? 2 * K : K;
+                    tile = tensor(right + (long)k * size.stride + column, dextents<int, 2>(size.columns - column, more),
                                   array<int, 2>{1, size.stride});
+                }
                 if (Held) {
                     auto held = op.template get_left_input_cooperative_tensor<T, T, float>();
                     held.load(a.slice(k, first));
@@ -74,3 +77,4 @@ ALIKE("alike_leaves", bfloat, 16, 64, 32, true, false, leaves)
 ALIKE("alike_apart", half, 16, 32, 64, false, false, apart)
 ALIKE("alike_changes", half, 16, 64, 64, false, true, changes)
 ALIKE("alike_ragged", half, 16, 64, 64, false, true, ragged)
+ALIKE("alike_moved", half, 16, 64, 32, false, false, moved)

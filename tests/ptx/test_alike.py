@@ -130,7 +130,8 @@ def check(function, kind, m, n, transposed, shape, more, ahead):
 # And by how many elements rows of the right matrix are longer: odd distances have no pairs that are aligned.
 CASES = [("alike_rows", "half", 16, 64, False, (70, 70, 70), 0), ("alike_held", "bfloat", 16, 48, False, (64, 50, 90), 1),
          ("alike_columns", "bfloat", 32, 32, True, (40, 40, 170), 6), ("alike_columns_held", "half", 16, 80, True, (60, 90, 100), 0),
-         ("alike_backward", "half", 32, 16, False, (40, 20, 100), 6), ("alike_changes", "half", 16, 0, False, (50, 40, 70), 1)]
+         ("alike_backward", "half", 32, 16, False, (40, 20, 100), 6), ("alike_changes", "half", 16, 0, False, (50, 40, 70), 1),
+         ("alike_moved", "half", 16, 64, False, (40, 60, 64), 0)]
 # Where simdgroups differ, each multiplies by itself: those that wait for each other would wait forever.
 for function in ("alike_leaves", "alike_apart", "alike_ragged"):
     assert "wgmma" not in show(function), f"{function}: simdgroups multiply together"

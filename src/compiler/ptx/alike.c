@@ -15,7 +15,7 @@
  * capability 9.0, which has 228 KiB and takes 1 KiB of each group. */
 #define MOST_BYTES (113 * 1024)
 #define ALIGNMENT 1024 /* of swizzled rows of matrix descriptors */
-#define STATE_NUMBERS 6
+#define STATE_NUMBERS 7
 
 static uint64_t bytes_of_variables(struct unit *unit) {
     uint64_t bytes = 0;
