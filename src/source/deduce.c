@@ -14,13 +14,34 @@ struct size_parameter {
 static bool is_integer_word(const struct rewriter *r, uint32_t i) {
     static const char *const words[] = {"uint",     "size_t",  "ushort",   "uchar",    "unsigned", "long",
                                         "ulong",    "short",   "uint32_t", "uint16_t", "uint8_t",  "int32_t",
-                                        "uint64_t", "int64_t", "int16_t",  "int",      NULL};
+                                        "uint64_t", "int64_t", "int16_t",  "int",      "const",    NULL};
     return token_is_one_of(r->tokens, i, words);
+}
+
+/* Whether token `i` is in the block that begins at `brace`, or in a namespace of the same name. */
+static bool is_inside(const struct rewriter *r, uint32_t i, uint32_t brace) {
+    if (brace == NO_PLACE) return true;
+    for (i = r->tokens->items[i].outer; i != NO_PLACE; i = r->tokens->items[i].outer)
+        if (i == brace ||
+            (i > 0 && brace > 0 && token_is_identifier(r->tokens, i - 1) && same_token(r, i - 1, brace - 1)))
+            return true;
+    return false;
+}
+
+/* Whether the token names a type of Metal's, not one of the program's. */
+static bool is_metal(const struct rewriter *r, uint32_t i) {
+    static const char *const words[] = {"struct", "class", "using", NULL};
+    if (token_pair(r->tokens, i - 2, ':', ':')) return token_is(r->tokens, i - 3, "metal");
+    for (uint32_t k = 0; k + 1 < r->tokens->count; k++)
+        if (token_is_one_of(r->tokens, k, words) && same_token(r, k + 1, i) &&
+            is_inside(r, i, r->tokens->items[k].outer))
+            return false;
+    return true;
 }
 
 static bool has_arguments(const struct rewriter *r, uint32_t i) {
     static const char *const names[] = {"vec", "packed_vec", "matrix", NULL};
-    return token_is_one_of(r->tokens, i, names) && token_is(r->tokens, i + 1, "<");
+    return token_is_one_of(r->tokens, i, names) && token_is(r->tokens, i + 1, "<") && is_metal(r, i);
 }
 
 /* Whether a vector or matrix in the tokens [first, last) has the parameter as a size. */
@@ -36,7 +57,7 @@ static bool is_size(const struct rewriter *r, uint32_t first, uint32_t last, uin
 }
 
 /* The parenthesis that opens the parameters of the function template declared from token `i` on; 0 if it is
- * none, or is a member defined outside of its class, whose declaration has another form. */
+ * none, or a member defined outside of its class, whose declaration stays as it is, too. */
 static uint32_t parameters_open(const struct rewriter *r, uint32_t i) {
     static const char *const ends[] = {"{", ";", "=", "struct", "class", "kernel", "using", "template", NULL};
     static const char *const calls[] = {"__attribute__", "decltype", "alignas", NULL};
@@ -59,11 +80,21 @@ static uint32_t parameters_open(const struct rewriter *r, uint32_t i) {
 
 /* The opening brace of the body, or the semicolon of a declaration, behind the parameters; 0: neither. */
 static uint32_t declaration_end(const struct rewriter *r, uint32_t close) {
+    bool constructs = token_is(r->tokens, close + 1, ":");
     for (uint32_t i = close + 1; i < r->tokens->count && i - close < FARTHEST_LOOK; i++) {
-        if (token_is(r->tokens, i, "{") || token_is(r->tokens, i, ";")) return i;
+        bool initialises = constructs && token_is(r->tokens, i, "{") &&
+                           (token_is_identifier(r->tokens, i - 1) || token_is(r->tokens, i - 1, ">"));
+        if (token_is(r->tokens, i, ";") || (token_is(r->tokens, i, "{") && !initialises)) return i;
         if (partner(r, i) > i) i = partner(r, i);
     }
     return 0;
+}
+
+/* Whether the declaration, which ends there, is of a member that is defined outside of its class. */
+static bool is_defined_outside(const struct rewriter *r, uint32_t i, uint32_t end) {
+    if (!token_is(r->tokens, end, ";") || scope_of(r, i) == SCOPE_NAMESPACE) return false;
+    while (i < end && !token_is(r->tokens, i, "friend")) i++;
+    return i == end;
 }
 
 static void deduce_int(struct rewriter *r, uint32_t list, uint32_t end, const struct size_parameter *p) {
@@ -84,7 +115,8 @@ void rewrite_deduced(struct rewriter *r, uint32_t i) {
         token_is(r->tokens, i + 1, "<") ? tokens_angle_end(r->tokens, i + 1, r->tokens->count) : 0;
     uint32_t open = behind && !in_function(r, i) ? parameters_open(r, behind) : 0;
     uint32_t end = open ? declaration_end(r, partner(r, open)) : 0;
-    for (uint32_t k = i + 2; end && k < behind - 1; k++) {
+    if (!end || is_defined_outside(r, i, end)) return;
+    for (uint32_t k = i + 2; k < behind - 1; k++) {
         struct size_parameter p = {.first = k, .name = k};
         while (is_integer_word(r, p.name)) p.name++;
         bool separate = token_is(r->tokens, k - 1, ",") || token_is(r->tokens, k - 1, "<");

@@ -1,7 +1,7 @@
 // Sizes of vectors and matrices that templates deduce may have any integral type.
-// run: sizes -b 0:out:int32:4x9 -b 1=arange:int32:4 --grid 4
-// let row = lambda i: (6 + i, 4, 4, 3, 3, 6 + 4 * i, 12, 3, 7)
-// expect buffer 0: f(i) for i in 36: row(i // 9)[i % 9]
+// run: sizes -b 0:out:int32:4x13 -b 1=arange:int32:4 --grid 4
+// let row = lambda i: (6 + i, 4, 4, 3, 3, 6 + 4 * i, 12, 3, 7, 5 + i, 9, i + 5, 4)
+// expect buffer 0: f(i) for i in 52: row(i // 13)[i % 13]
 #include <metal_stdlib>
 using namespace metal;
 
@@ -27,13 +27,25 @@ template <uint32_t N> auto twice(vec<int, N> v) -> vec<int, N> {
 template <typename T> struct Of {
   template <typename U, uint N> static T first(vec<U, N> v, T (&other)[N]) { return T(v.x) + other[N - 1]; }
 };
+struct Members {
+  int v, count;
+  template <uint N> int at(vec<int, N> v) const;
+  template <uint N> Members(vec<int, N> v) : v{v[0]}, count(int{N}) {}
+};
+template <uint N> int Members::at(vec<int, N> other) const { return v + other[N - 1]; }
+template <const uint N> uint constant_size(vec<int, N>) { return N; }
+namespace own { // a program's own types keep theirs
+template <typename T, uint N> struct vec { T v[N]; };
+template <typename T, uint N> T last(vec<T, N> v) { return v.v[N - 1]; }
+}
+template <typename T, uint N> T first(own::vec<T, N> v) { return v.v[0]; }
 template <typename V> struct count;
 template <typename T, uint N> struct count<vec<T, N>> { static constexpr constant uint value = N; };
 template <typename T, uint N> kernel void fill(device vec<T, N> *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i] = N; }
 template [[host_name("fill3")]] kernel void fill<int, 3>(device vec<int, 3> *, uint);
 
 kernel void sizes(device int *out [[buffer(0)]], device const int *in [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-  device int *line = out + 9 * i;
+  device int *line = out + 13 * i;
   line[0] = sum(int3(1, 5, in[i]));
   line[1] = int(sum<half, 2>(half2(1, 3)));
   line[2] = size(packed_char4(0));
@@ -44,4 +56,10 @@ kernel void sizes(device int *out [[buffer(0)]], device const int *in [[buffer(1
   line[6] = Of<int>::first(float2(3, 1), two);
   line[7] = count<uchar3>::value;
   line[8] = sum(uchar4(1, 2, 3, 1));
+  Members members{int3(in[i], 8, 9)};
+  line[9] = members.at<2>(int2(1, 5));
+  own::vec<int, 2> pair = {{4, 5}};
+  line[10] = own::last(pair) + first(pair);
+  line[11] = members.v + members.count + 2;
+  line[12] = constant_size(int4(0));
 }
