@@ -51,7 +51,11 @@ static bool is_language_call(const struct tokens *t, uint32_t open) {
 /* The token that names the type behind `typedef`, or behind `using name =`, if `i` is the alias's own name in
  * such a declaration of a plain type; `i` otherwise. */
 static uint32_t aliased(const struct tokens *t, uint32_t i) {
-    if (token_is(t, i + 1, "=") && token_is(t, i - 1, "using") && token_is(t, i + 3, ";")) return i + 2;
+    if (token_is(t, i + 1, "=") && token_is(t, i - 1, "using")) {
+        uint32_t last = i + 1;
+        while (token_is_identifier(t, last + 1)) last++;
+        return last > i + 1 && token_is(t, last + 1, ";") ? last : i;
+    }
     if (!token_is(t, i + 1, ";") || !token_is_identifier(t, i - 1)) return i;
     uint32_t first = i - 1;
     while (first > 0 && token_is_identifier(t, first) && !token_is(t, first, "typedef")) first--;
@@ -63,9 +67,12 @@ static bool is_character(const struct tokens *t, uint32_t type) {
     static const char *const types[] = {"char", "uchar", "int8_t", "uint8_t", NULL};
     if (token_is_one_of(t, type, types)) return true;
     if (!token_is_identifier(t, type)) return false;
-    for (uint32_t i = type; i-- > 1;)
-        if (tokens_alike(t, i, i + 1, type, type + 1) && aliased(t, i) != i)
-            return is_character(t, aliased(t, i));
+    for (uint32_t i = type; i-- > 1;) {
+        uint32_t original = aliased(t, i);
+        /* In `using byte = byte;`, the second is that of an outer scope. */
+        if (original != i && original < type && tokens_alike(t, i, i + 1, type, type + 1))
+            return is_character(t, original);
+    }
     return false;
 }
 

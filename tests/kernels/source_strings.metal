@@ -10,6 +10,9 @@ constant char pairs[2][4] = {"ab", "cde"};
 constant char *const names[] = {"stone", "so", "bo" "th", "a\nb", "say \"x\"", R"(raw))"};
 typedef uchar byte_type;
 using byte_alias = byte_type;
+using plain_byte = unsigned char;
+namespace inner { using plain_byte = plain_byte; }
+constant plain_byte plain[2][3] = {"xy", "zw"};
 constant byte_type bytes[] = "xyzw";
 constant byte_alias more_bytes[2][3] = {"xy", "zw"};
 struct label { constant char *text; int number; };
@@ -30,7 +33,8 @@ kernel void strings(device int *out [[buffer(0)]], coherent(device) device const
   static constant char here[] = "xyzw";
   char copy[5] = "xyzw";
   constant char *prefixes[] = {"", "1", "12", "123", "1234", "12345", "123456", "1234567"};
-  bool alike = bytes[i % 4] == here[i % 4] && more_bytes[i / 2 % 2][i % 2] == here[i % 4];
+  bool alike = bytes[i % 4] == here[i % 4] && more_bytes[i / 2 % 2][i % 2] == here[i % 4] &&
+               plain[i / 2 % 2][i % 2] == here[i % 4];
   out[8 + i] = alike && letters[i % 4] == here[i % 4] && copy[i % 4] == here[i % 4] ? letters[i % 4] : -1;
   out[16 + i] = length_of(prefixes[i]);
   auto chosen = i % 2 ? "cde" : "ab";
