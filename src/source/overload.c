@@ -15,13 +15,37 @@
 #include "source/overload.h"
 #include "source/parameter.h"
 
+static bool is_attribute_word(const struct rewriter *r, uint32_t i) {
+    static const char *const words[] = {"alignas", "__attribute__", NULL};
+    return token_is_one_of(r->tokens, i, words);
+}
+
+/* The first token behind the attributes that begin at `i`: alignas(16), __attribute__((packed)), [[…]]. */
+static uint32_t behind_attributes(const struct rewriter *r, uint32_t i) {
+    for (;;) {
+        uint32_t open = i + is_attribute_word(r, i);
+        bool list = open > i ? token_is(r->tokens, open, "(") : token_is(r->tokens, i, "[");
+        if (!list || partner(r, open) <= open) return i;
+        i = partner(r, open) + 1;
+    }
+}
+
 uint32_t structure_name(const struct rewriter *r, uint32_t brace) {
     static const char *const ends[] = {";", "{", "}", "(", ")", NULL};
     static const char *const words[] = {"struct", "class", NULL};
-    for (uint32_t i = brace; i-- > 0 && brace - i < FARTHEST_LOOK && !token_is_one_of(r->tokens, i, ends);)
-        if (token_is_one_of(r->tokens, i, words) && !token_is(r->tokens, i - 1, "<") &&
-            !token_is(r->tokens, i - 1, ","))
-            return token_is_identifier(r->tokens, i + 1) && i + 1 < brace ? i + 1 : 0;
+    for (uint32_t i = brace; i-- > 0 && brace - i < FARTHEST_LOOK;) {
+        uint32_t open = token_is(r->tokens, i, ")") ? partner(r, i) : i;
+        if (open < i && open > 0 && is_attribute_word(r, open - 1)) {
+            i = open;
+            continue;
+        }
+        if (token_is_one_of(r->tokens, i, ends)) return 0;
+        if (!token_is_one_of(r->tokens, i, words) || token_is(r->tokens, i - 1, "<") ||
+            token_is(r->tokens, i - 1, ","))
+            continue;
+        uint32_t name = behind_attributes(r, i + 1);
+        return token_is_identifier(r->tokens, name) && name < brace ? name : 0;
+    }
     return 0;
 }
 

@@ -1,9 +1,9 @@
 // Methods overloaded by the address space of their object: each object gets its own, and what a method returns lies where
 // its object does.
-// run: methods -b 0:out:float32:5x13 -b 1=arange:float32:40 --grid 5 --threadgroup 5
+// run: methods -b 0:out:float32:5x15 -b 1=arange:float32:40 --grid 5 --threadgroup 5
 // let columns = [lambda i: 100 + 8 * i, lambda i: 10 + 2 * i, lambda i: 8 * i, lambda i: 1000 + 7, lambda i: 8 * i + 1, lambda i: 11 * i + 22]
-// let more = [lambda i: 8 * i + 103 + 8 * i, lambda i: 3, lambda i: 207 + 8 * i, lambda i: 5 + 8 * i, lambda i: 6 + 8 * i, lambda i: 33, lambda i: 8 * i + 106]
-// expect buffer 0: f(i) for i in 65: (columns + more)[i % 13](i // 13)
+// let more = [lambda i: 8 * i + 103 + 8 * i, lambda i: 3, lambda i: 207 + 8 * i, lambda i: 5 + 8 * i, lambda i: 6 + 8 * i, lambda i: 33, lambda i: 8 * i + 106, lambda i: 8 * i + 100, lambda i: 8 * i + 10]
+// expect buffer 0: f(i) for i in 75: (columns + more)[i % 15](i // 15)
 #include <metal_stdlib>
 using namespace metal;
 
@@ -39,6 +39,16 @@ struct Value {
   float operator()(float a, float b) const threadgroup { return a * b; }
   float operator()(float a, float b) const { return a + b; }
 };
+struct alignas(4) Aligned {
+  float x;
+  float get() const device { return x + 100; }
+  float get() const { return x; }
+};
+struct __attribute__((packed)) Packed {
+  float x;
+  float get() const device { return x + 10; }
+  float get() const { return x; }
+};
 struct Inner {
   float first;
   Row<Value, 3> values;
@@ -61,7 +71,7 @@ kernel void methods(device float *out [[buffer(0)]], device Row<Inner, 5> *rows 
   there.x -= 1;
   Row<float, 2> pair = {{float(i), 1}};
   Row<float, 2> copy = pair;
-  device float *line = out + 13 * i;
+  device float *line = out + 15 * i;
   line[0] = there.get();
   line[1] = shared[i].get();
   line[2] = own[i].get();
@@ -77,4 +87,6 @@ kernel void methods(device float *out [[buffer(0)]], device Row<Inner, 5> *rows 
   line[10] = there - 6.0f;
   line[11] = shared[i](3, 11);
   line[12] = there.same(6);
+  line[13] = ((device Aligned &)there).get();
+  line[14] = ((device Packed &)there).get();
 }
