@@ -1,7 +1,7 @@
 // vec<T, 1> and packed_vec<T, 1>, which templates on the number of components use.
-// run: checks -b 0=arange:float32:9 -b 1:out:float32:9x8 -b 2=arange:float16:9 -b 3=arange:float32:9 --grid 9
-// let row = lambda i: (6 * i + 2, 14 - i, 2 * i + 1, i, 2 * i + 1, 2, i * 3, i < 2 * i + 1)
-// expect buffer 1: f(i) for i in 72: row(i // 8)[i % 8]
+// run: checks -b 0=arange:float32:9 -b 1:out:float32:9x10 -b 2=arange:float16:9 -b 3=arange:float32:9 --grid 9
+// let row = lambda i: (6 * i + 2, 14 - i, 2 * i + 1, i, 2 * i + 1, 2, i * 3, i < 2 * i + 1, 2 * i * i + i, (i > 3) + 2 * (i > 3))
+// expect buffer 1: f(i) for i in 90: row(i // 10)[i % 10]
 #include <metal_stdlib>
 using namespace metal;
 static_assert(sizeof(vec<half, 1>) == 2 && alignof(vec<float, 1>) == 4 && sizeof(packed_vec<char, 1>) == 1, "layout");
@@ -27,7 +27,7 @@ kernel void checks(device const float *in [[buffer(0)]], device float *out [[buf
   packed_vec<float, 1> p = packed[i] + a;
   p += 1;
   packed[i] = p;
-  device float *line = out + 8 * i;
+  device float *line = out + 10 * i;
   line[0] = n.x + 2 * sum(a) + 1;
   line[1] = c.xxxx.w;
   line[2] = packed[i].rr.y;
@@ -36,4 +36,6 @@ kernel void checks(device const float *in [[buffer(0)]], device float *out [[buf
   line[5] = exp(vec<float, 1>(0)).x + sum(load<float, 2>(in, 0).yx);
   line[6] = fma(a, vec<float, 1>(2), a).x;
   line[7] = (a < b).x;
+  line[8] = dot(a, b) - distance(a, a) + length(a) - length(a);
+  line[9] = any(a > 3) + 2 * all(a > 3);
 }
