@@ -77,11 +77,11 @@ static bool is_character(const struct tokens *t, uint32_t type) {
 }
 
 /* The token before a declarator's name, of one that ends at token `last` and declares an array: `name[…][…]`;
- * 0 if it does not. */
+ * NO_PLACE if it does not. */
 static uint32_t before_array(const struct tokens *t, uint32_t last) {
     uint32_t i = last;
     while (i > 0 && token_is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
-    return token_is_identifier(t, i) && i != last && i > 0 ? i - 1 : 0;
+    return token_is_identifier(t, i) && i != last && i > 0 ? i - 1 : NO_PLACE;
 }
 
 /* The initialiser of an array: `char s[] = "…"`, which a pointer cannot have, and `char s[2][4] = {"…",
@@ -93,9 +93,9 @@ static bool initialises_characters(const struct tokens *t, uint32_t first) {
         at = t->items[at].outer;
     bool assigned = at > 1 && token_is(t, at - 1, "=");
     if (at == first && !assigned) return false;
-    uint32_t type = at > 0 ? before_array(t, at - 1 - assigned) : 0;
-    if (type == 0 || at == first) return type != 0;
-    if (token_is(t, type, "const")) type--;
+    uint32_t type = at > 0 ? before_array(t, at - 1 - assigned) : NO_PLACE;
+    if (type == NO_PLACE || at == first) return type != NO_PLACE;
+    if (token_is(t, type, "const") && type > 0) type--;
     return is_character(t, type);
 }
 
