@@ -1,5 +1,4 @@
 #include "bench/harness.h"
-#include "bench/quiet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +70,6 @@ static void measure_round(const struct bench_case *cases, int count, struct timi
                       (round >= cases[i].most_rounds || (round < 0 && cases[i].most_rounds == 1));
         if (!cases[i].measure || timing->status != SMELT_OK || enough) continue;
         double seconds = 0;
-        bench_wait_quiet(CLOCK_PROCESS_CPUTIME_ID);
         timing->status = cases[i].measure(cases[i].context, &seconds);
         if (timing->status != SMELT_OK)
             timing->message = strdup(cases[i].error ? cases[i].error() : smelt_error());

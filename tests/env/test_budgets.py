@@ -369,8 +369,9 @@ def test_code_refused_late_keeps_the_layout_of_structures(scratch):
 
 
 def test_vector_code_far_too_large_is_not_cleaned(scratch):
-    branches = "".join(f"  if (a[m & 255] > {k}.5f) {{ m += b[i + {k}]; x += a[m & 127]; }} else {{ m ^= b[i * 3u + {k}u]; }}\n"
-                       for k in range(180))
+    more = "".join(f" + a[m & {126 - k}]" for k in range(6))
+    branches = "".join(f"  if (a[m & 255] > {k}.5f) {{ m += b[i + {k}]; x += a[m & 127]{more}; }} else {{ m ^= b[i * 3u + {k}u]; }}\n"
+                       for k in range(100))
     source = (signature("gathers", "a") + "  float x = a[i];\n  int m = int(x);\n"
               "  device const int *b = (device const int *)a;\n" + branches + "  out[i] = x + float(m);\n}\n")
     text = why(scratch, source, "gathers", "rand:float32:1024", THREADS, SMELT_CPU="avx2")
