@@ -34,9 +34,10 @@ static bool is_plain(LLVMValueRef i) {
 }
 
 /* What a loaded value may pass through on its way to the select: the optimiser moves what is done to either
- * side of a select into its arms. */
+ * side of a select into its arms. A comparison's arms are bits, and the select a logical and, or or. */
 static bool is_passage(LLVMValueRef i) {
-    return is_plain(i) || strncmp(called_name(i), "llvm.fma.", 9) == 0;
+    return is_plain(i) || LLVMIsAFCmpInst(i) || LLVMIsAICmpInst(i) ||
+           strncmp(called_name(i), "llvm.fma.", 9) == 0;
 }
 
 #define MAX_CONDITIONS 8
