@@ -2,6 +2,7 @@
 """What the SIMD engine tells a kernel's author: shapes of values (--stage simd), and which lines are not plain vector
 code, and why (--why)."""
 import pathlib
+import re
 
 from support import expect, expect_equal, run_tests
 
@@ -44,13 +45,18 @@ def test_a_gather_names_its_line_and_its_cause(scratch):
     expect_not_in(text, "scatter", "masked")
 
 
-def test_a_gather_takes_numbers_of_32_bits(scratch):
-    for number in "int", "uint":
-        body = f"{number} j = index[i];\nout[i] = (x + n)[j];\n"
-        text = show(scratch, body, f"-i index=zeros:{number}32:4096 -i n=3 " + FLOATS, "--stage", "asm", SMELT_CPU="avx512")
-        if "zmm" in text:
-            expect_in(text, "vgatherdps")
-            expect_not_in(text, "vgatherqps")
+def test_a_gather_takes_32_bit_indexes(scratch):
+    for cpu in "sse2", "avx2", "avx512":
+        for index in "int", "uint":
+            body = f"{index} j = index[i];\nout[i] = (x + n)[j];\n"
+            arguments = f"-i index=zeros:{index}32:4096 -i n=3 {FLOATS}"
+            # The code compares the lanes to find out whether they are neighbours or all the same.
+            text = show(scratch, body, arguments, "--after", "simd-gang", SMELT_CPU=cpu)
+            expect_equal(set(re.findall(r"icmp ne <\d+ x (\w+)>", text)), {"i32"}, f"what {cpu} compares for {index}")
+            assembly = show(scratch, body, arguments, "--stage", "asm", SMELT_CPU=cpu)
+            if "zmm" in assembly:
+                expect_in(assembly, "vgatherdps")
+                expect_not_in(assembly, "vgatherqps")
 
 
 def test_a_scatter_names_its_line_and_its_cause(scratch):

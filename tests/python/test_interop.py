@@ -215,7 +215,7 @@ def test_torch_tensors_that_have_no_memory_of_their_own_are_refused():
     assert torch.equal(_round_trip(grad.detach()), torch.ones(2))
     with torch.no_grad():
         assert torch.equal(_round_trip(grad), torch.ones(2))
-    refused(x.to_sparse(), TypeError, r"layout is torch.sparse_coo; expected a dense one, x.to_dense\(\)")
+    refused(x.to_sparse(), TypeError, r"layout is torch.sparse_coo; expected a dense one, such as x.to_dense\(\)")
     refused(torch.ones(2, device="meta"), TypeError, "does not expose its memory: .*meta$")
     refused(x.to(torch.float8_e4m3fn), TypeError, "dtype float8_e4m3fn")
     refused(x.to(torch.complex128), TypeError, "dtype complex128")
