@@ -49,7 +49,7 @@ def literal(text):
 TEXTS = {"metal": "smelt_prelude.h", "mlx": "smelt_prelude_mlx.h", "metal_tensors": "smelt_prelude_tensor.h",
          "mlx_tensors": "smelt_prelude_mlx_tensor.h"}
 IN_CPP23 = ("metal", "mlx")  # the same text in another standard
-LAST = "smelt_words.h"  # behind each
+LAST = "smelt_keywords.h"  # the end of each
 
 
 def text(names, folders):

@@ -104,14 +104,14 @@ __smelt_together uint __smelt_fragment_transposed(uint pair); // of 8 × 8 pairs
 __smelt_together uint __smelt_fragment_tf32(float value);     // rounded
 // Threadgroup memory that all callers share, of at least so many bytes (a constant), at a multiple of 1024.
 __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
-// Whether all threads of the threadgroup make this call together, and with the same arguments (src/compiler/ptx/alike.c): 0 no,
-// 1 yes, 2 yes, and what the device's memory holds cannot have changed since the kernel's start. There is threadgroup memory of
-// `bytes` bytes (a constant) for all such calls, with 2 twice as many and 64 for this call alone. What a branch on 0 guards is never
-// compiled. For branches on __smelt_gpu_target() and __smelt_whole_warps() alone.
+// Whether all threads of the threadgroup make this call together, and with the same arguments (src/compiler/ptx/alike.c). 0: no.
+// 1: yes, and there is threadgroup memory of `bytes` bytes (a constant) that all such calls share. 2: yes, device memory is unchanged
+// since the kernel's start, and this call has threadgroup memory of its own, 2 * bytes + 64. The result is a constant: what it rules
+// out is not compiled. For branches on __smelt_gpu_target() and __smelt_whole_warps() alone.
 __smelt_together uint __smelt_alike(uint bytes, ulong a, ulong b, ulong c, ulong d, ulong e);
 // That memory, at a multiple of 1024. `alike` is the call's result.
 __smelt_pure __smelt_threadgroup uchar *__smelt_alike_memory(uint alike);
-// If it is 2: seven numbers of the thread that belong to the call; zeros at first.
+// If it is 2: seven numbers that each thread keeps for the call; zeros at first.
 __smelt_pure ulong *__smelt_alike_state(uint alike);
 // Instructions of NVIDIA's GPUs (src/compiler/ptx/instructions.c), for branches on __smelt_gpu_target() alone. Addresses
 // of 32 bits are in threadgroup memory. The barriers are mbarriers.

@@ -251,7 +251,7 @@ static const char *const dialect_flags[] = {
     "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-fdeclspec",
     "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics", "-fsycl-is-device",
     "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing", "-fno-finite-loops",
-    /* A word of C++20: prelude/smelt_words.h has the others. */
+    /* A keyword of C++20: prelude/smelt_keywords.h has the others. */
     "-fno-char8_t",
     /* Each half and bfloat operation rounds; float to integer saturates. */
     "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-fno-strict-float-cast-overflow",

@@ -1,4 +1,4 @@
-// Words of C++20, which Metal lacks: a source that is compiled as C++23 may use them as names. At the end of each prelude.
+// Keywords of C++20, which a source that is compiled as C++23 may use as names, since Metal lacks them. The end of each prelude.
 #pragma once
 
 #if __cplusplus > 201703L

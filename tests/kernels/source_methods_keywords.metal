@@ -1,4 +1,4 @@
-// Words of C++20 remain names where methods have their objects as parameters, which needs a later C++.
+// Keywords of C++20 remain names in a source whose methods take their object as a parameter, which needs C++23.
 // run: methods -b 0:out:int32:4 -b 1=arange:int32:4 --grid 4
 // expect buffer 0: f(i) for i in 4: i + 28
 #include <metal_stdlib>
