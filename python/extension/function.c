@@ -1,4 +1,4 @@
-/* Functions of libraries, as objects: what they tell of themselves. function_call.c launches them. */
+/* smelt.Function, a function of a library: its attributes and methods. function_call.c calls it. */
 #include "function.h"
 
 #include <stddef.h>
@@ -46,7 +46,7 @@ static PyObject *get_parameters(PyObject *self, void *closure) {
     (void)closure;
     memset(&desc, 0, sizeof desc);
     desc.grid[0] = desc.threadgroup[0] = 256;
-    if (!function_know_parameters(function, &desc)) return errors_locate(function->origin);
+    if (!function_query_parameters(function, &desc)) return errors_locate(function->origin);
     PyObject *list = PyTuple_New(function->parameter_count);
     for (int i = 0; i < function->parameter_count && list; i++) {
         const smelt_parameter *p = &function->parameters[i];

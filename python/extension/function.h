@@ -23,8 +23,8 @@ int function_init(PyObject *module);
 
 /* ---- function_call.c: false and NULL with an exception. */
 
-/* Fills in the parameters, unless they are known: of the code that `desc` would run. */
-bool function_know_parameters(struct function *function, smelt_dispatch_desc *desc);
+/* Fills in the parameters from the code that `desc` would run, if they have not been queried yet. */
+bool function_query_parameters(struct function *function, smelt_dispatch_desc *desc);
 /* A size in up to three dimensions, an argument called `name`. */
 bool function_size(const struct function *function, PyObject *o, const char *name, int64_t sizes[3]);
 /* f(a, b, threads=n). */

@@ -23,20 +23,20 @@ static bool is_number(PyObject *o) {
     return PyLong_Check(o) || PyFloat_Check(o) || PyBytes_Check(o) || is_list(o) || o == Py_None;
 }
 
-/* What a function's parameters are asked for. */
-struct question {
+/* A function, and the launch whose code has its parameters. */
+struct query {
     struct function *function;
     smelt_dispatch_desc *desc;
 };
 
-static smelt_status ask_parameters(void *context, smelt_interrupt *interrupt) {
-    const struct question *question = context;
-    struct function *function = question->function;
+static smelt_status query_parameters(void *context, smelt_interrupt *interrupt) {
+    const struct query *query = context;
+    struct function *function = query->function;
     int count = 0;
-    question->desc->interrupt = interrupt;
-    smelt_status status = smelt_function_parameters(function->handle, question->desc, function->parameters,
+    query->desc->interrupt = interrupt;
+    smelt_status status = smelt_function_parameters(function->handle, query->desc, function->parameters,
                                                     MOST_PARAMETERS, &count);
-    question->desc->interrupt = NULL;
+    query->desc->interrupt = NULL;
     if (status == SMELT_OK) function->parameter_count = count < MOST_PARAMETERS ? count : MOST_PARAMETERS;
     return status;
 }
@@ -73,11 +73,11 @@ static void unbind_all(struct dispatch *dispatch) {
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) unbind(&dispatch->desc.buffers[i]);
 }
 
-bool function_know_parameters(struct function *function, smelt_dispatch_desc *desc) {
-    struct question question = {function, desc};
+bool function_query_parameters(struct function *function, smelt_dispatch_desc *desc) {
+    struct query query = {function, desc};
     bool raised;
     if (function->parameter_count >= 0) return true;
-    smelt_status status = call_watched(ask_parameters, &question, false, &raised);
+    smelt_status status = call_watched(query_parameters, &query, false, &raised);
     if (!raised && status != SMELT_OK) raise_status(status);
     return !raised && status == SMELT_OK;
 }
@@ -429,7 +429,7 @@ static bool learn_parameters(struct dispatch *dispatch, PyObject *device) {
     if (dispatch->function->parameter_count >= 0) return true;
     guess_buffers(dispatch);
     bool good =
-        choose_device(dispatch, device) && function_know_parameters(dispatch->function, &dispatch->desc);
+        choose_device(dispatch, device) && function_query_parameters(dispatch->function, &dispatch->desc);
     unbind_all(dispatch);
     return good;
 }
