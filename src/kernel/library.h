@@ -40,7 +40,7 @@ int library_find(const smelt_library *library, const char *name);
 /* The error that there is no function `name` (NULL: none is named), with the names there are. */
 smelt_status library_lacks(const smelt_library *library, const char *name);
 
-/* The bytes of the package that smelt_library_build writes, with code for these launches (struct
+/* Adds the bytes of the package that smelt_library_build writes, with code for these launches (struct
  * package_request). desc->path is not used. */
 smelt_status library_package(const smelt_library *library, const smelt_build_desc *desc,
                              const struct package_launch *launches, int launch_count, struct text *bytes);

@@ -22,8 +22,8 @@ void change_instead(struct changes *changes, uint32_t token, const char *text);
 /* After the token as it was written. */
 void change_after(struct changes *changes, uint32_t token, const char *text);
 
-/* Adds a token as it is after the changes, and a blank if there is something between it and the next token,
- * which is before `last`. */
+/* Appends a token with its changes to `out`, and a blank if there is something between it and the next token,
+ * unless that is `last`. */
 void change_write(const struct changes *changes, uint32_t token, uint32_t last, struct text *out);
 
 #endif

@@ -1,12 +1,12 @@
 /* Function templates that deduce the size of a vector or matrix, `template <typename T, uint N> f(vec<T,
  * N>)`.
  *
- * With Metal's vectors, N may have any integral type. Those of smelt are class templates, of whose arguments
- * C++ deduces the type, too: int. The parameter becomes an int of another name, and the function's body
- * begins with a constant that has the parameter's name and type. */
+ * With Metal's vectors, N may have any integral type. smelt's are class templates whose sizes are of type
+ * int, and C++ deduces N only if its type is the same. The parameter becomes an int of another name, and the
+ * function's body begins with a constant that has the parameter's name and type. */
 #include "source/rewriter.h"
 
-/* The parameter of a template that is looked at. */
+/* A template's parameter that may be the size of a vector. */
 struct size_parameter {
     uint32_t first, name; /* the tokens [first, name) are its type */
 };
@@ -18,7 +18,8 @@ static bool is_integer_word(const struct rewriter *r, uint32_t i) {
     return token_is_one_of(r->tokens, i, words);
 }
 
-/* Whether token `i` is in the block that begins at `brace`, or in a namespace of the same name. */
+/* Whether token `i` is in the block that opens at `brace` (NO_PLACE: the file), or in a namespace of the same
+ * name. */
 static bool is_inside(const struct rewriter *r, uint32_t i, uint32_t brace) {
     if (brace == NO_PLACE) return true;
     for (i = r->tokens->items[i].outer; i != NO_PLACE; i = r->tokens->items[i].outer)
@@ -56,8 +57,8 @@ static bool is_size(const struct rewriter *r, uint32_t first, uint32_t last, uin
     return false;
 }
 
-/* The parenthesis that opens the parameters of the function template declared from token `i` on; 0 if it is
- * none, or a member defined outside of its class, whose declaration stays as it is, too. */
+/* The parenthesis that opens the parameters of the function template whose declaration goes on at token `i`.
+ * 0: it is something else, or a member defined outside of its class, which is not changed. */
 static uint32_t parameters_open(const struct rewriter *r, uint32_t i) {
     static const char *const ends[] = {"{", ";", "=", "struct", "class", "kernel", "using", "template", NULL};
     static const char *const calls[] = {"__attribute__", "decltype", "alignas", NULL};
@@ -78,7 +79,7 @@ static uint32_t parameters_open(const struct rewriter *r, uint32_t i) {
     return 0;
 }
 
-/* The opening brace of the body, or the semicolon of a declaration, behind the parameters; 0: neither. */
+/* The opening brace of the body, or the semicolon of a declaration, after the parameters; 0: neither. */
 static uint32_t declaration_end(const struct rewriter *r, uint32_t close) {
     bool constructs = token_is(r->tokens, close + 1, ":");
     for (uint32_t i = close + 1; i < r->tokens->count && i - close < FARTHEST_LOOK; i++) {
@@ -90,7 +91,7 @@ static uint32_t declaration_end(const struct rewriter *r, uint32_t close) {
     return 0;
 }
 
-/* Whether the declaration, which ends there, is of a member that is defined outside of its class. */
+/* Whether the declaration from `i` to `end` is that of a member that is defined outside of its class. */
 static bool is_defined_outside(const struct rewriter *r, uint32_t i, uint32_t end) {
     if (!token_is(r->tokens, end, ";") || scope_of(r, i) == SCOPE_NAMESPACE) return false;
     while (i < end && !token_is(r->tokens, i, "friend")) i++;
@@ -111,12 +112,12 @@ static void deduce_int(struct rewriter *r, uint32_t list, uint32_t end, const st
 }
 
 void rewrite_deduced(struct rewriter *r, uint32_t i) {
-    uint32_t behind =
+    uint32_t after =
         token_is(r->tokens, i + 1, "<") ? tokens_angle_end(r->tokens, i + 1, r->tokens->count) : 0;
-    uint32_t open = behind && !in_function(r, i) ? parameters_open(r, behind) : 0;
+    uint32_t open = after && !in_function(r, i) ? parameters_open(r, after) : 0;
     uint32_t end = open ? declaration_end(r, partner(r, open)) : 0;
     if (!end || is_defined_outside(r, i, end)) return;
-    for (uint32_t k = i + 2; k < behind - 1; k++) {
+    for (uint32_t k = i + 2; k < after - 1; k++) {
         struct size_parameter p = {.first = k, .name = k};
         while (is_integer_word(r, p.name)) p.name++;
         bool separate = token_is(r->tokens, k - 1, ",") || token_is(r->tokens, k - 1, "<");

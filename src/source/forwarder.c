@@ -1,16 +1,16 @@
 /* Functions that have an object as a parameter, and call a method for objects in its address space.
  *
  * Each has the parameters of its method, so that arguments convert as they do for the method, and only the
- * object decides between address spaces. This holds as long as the thread's methods have the same parameters.
- * If one has others, which may fit the arguments better, a second function takes arguments of all types. So
- * it does for parameters that cannot be taken apart. */
+ * object decides between address spaces. If a method for thread objects has other parameters, these may fit
+ * the arguments better: then a second function takes arguments of all types. It also serves methods whose
+ * parameters parameter.c cannot parse. */
 #include "source/overload.h"
 #include "source/parameter.h"
 
 /* What a forwarder consists of, besides its name and object. */
 struct forwarder {
     const char *start;      /* of its declaration: "float ", "template <class... A> auto " */
-    const char *parameters; /* behind the object: ", float a, int b = 2" */
+    const char *parameters; /* after the object: ", float a, int b = 2" */
     const char *arguments;  /* of the call: "a, b" */
     bool constant;          /* for constant objects */
     bool takes_all;         /* arguments of all types with which the method can be called */
@@ -77,7 +77,7 @@ static void add_tokens(const struct rewriter *r, uint32_t first, uint32_t last, 
         if (r->tokens->items[i].kind != TOKEN_DIRECTIVE) change_write(&r->changes, i, last, out);
 }
 
-/* Adds a parameter with its default, and passes it on. */
+/* Adds a parameter with its default to the function's, and its name to the call's arguments. */
 static void add_parameter(const struct rewriter *r, const struct parameter *p, int index,
                           struct text *parameters, struct text *arguments) {
     const char *name = p->named ? tokens_text(r->tokens, p->name, p->name + 1, r->arena)
@@ -89,7 +89,7 @@ static void add_parameter(const struct rewriter *r, const struct parameter *p, i
         text_addf(parameters, " %s ", name);
         add_tokens(r, p->name, p->stop, parameters);
     }
-    /* What ends with the default is written before the comma. */
+    /* A change at the end of a default is stored before the comma. */
     if (p->end < p->stop && r->changes.items[p->stop].before)
         text_add(parameters, r->changes.items[p->stop].before);
     text_addf(arguments, "%s%s", index ? ", " : "", name);
@@ -131,7 +131,8 @@ static bool has_partner(const struct rewriter *r, const struct group *group, con
     return false;
 }
 
-/* Whether arguments of all types have to be taken, behind the last method for which one function can. */
+/* Whether a function that takes arguments of all types is needed after this method, the last one that it
+ * serves. */
 static bool takes_all(const struct rewriter *r, const struct group *group, const struct overload *overload) {
     bool needed = false, any_arity = has_any_arity(r, overload);
     if (!any_arity && !has_parameters(overload)) return false;
@@ -146,8 +147,8 @@ static bool takes_all(const struct rewriter *r, const struct group *group, const
     return needed;
 }
 
-/* Between a thread's method and one for constant objects only, C++ does not decide for objects that are not:
- * `get()` and `get() const device`. */
+/* Whether a method for const objects needs a second function for others, for which the call would be
+ * ambiguous: `get()` and `get() const device`. */
 static bool serves_variables(const struct rewriter *r, const struct group *group,
                              const struct overload *overload) {
     bool rival = false;

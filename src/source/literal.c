@@ -48,8 +48,8 @@ static bool is_language_call(const struct tokens *t, uint32_t open) {
     return true;
 }
 
-/* The token that names the type behind `typedef`, or behind `using name =`, if `i` is the alias's own name in
- * such a declaration of a plain type; `i` otherwise. */
+/* If token `i` is the name that a typedef, or a `using name =`, gives to a type that is only words: the last
+ * of these; otherwise `i`. */
 static uint32_t aliased(const struct tokens *t, uint32_t i) {
     if (token_is(t, i + 1, "=") && token_is(t, i - 1, "using")) {
         uint32_t last = i + 1;
@@ -62,7 +62,7 @@ static uint32_t aliased(const struct tokens *t, uint32_t i) {
     return token_is(t, first, "typedef") ? i - 1 : i;
 }
 
-/* Whether the token names a type of characters, which a program may have given another name before. */
+/* Whether the token names a type of characters, or a program's alias for one. */
 static bool is_character(const struct tokens *t, uint32_t type) {
     static const char *const types[] = {"char", "uchar", "int8_t", "uint8_t", NULL};
     if (token_is_one_of(t, type, types)) return true;
@@ -76,16 +76,16 @@ static bool is_character(const struct tokens *t, uint32_t type) {
     return false;
 }
 
-/* The token before a declarator's name, of one that ends at token `last` and declares an array: `name[…][…]`;
- * NO_PLACE if it does not. */
+/* The token before the name in the declarator of an array, `name[…][…]`, that ends at token `last`; NO_PLACE
+ * if it is not one. */
 static uint32_t before_array(const struct tokens *t, uint32_t last) {
     uint32_t i = last;
     while (i > 0 && token_is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
     return token_is_identifier(t, i) && i != last && i > 0 ? i - 1 : NO_PLACE;
 }
 
-/* The initialiser of an array: `char s[] = "…"`, which a pointer cannot have, and `char s[2][4] = {"…",
- * "…"}`, which an array of pointers could. */
+/* Whether the literal initialises an array of characters: `char s[] = "…"`, where it cannot be a pointer, or
+ * `char s[2][4] = {"…", "…"}`, where it could be one of an array of pointers. */
 static bool initialises_characters(const struct tokens *t, uint32_t first) {
     uint32_t at = first;
     while (t->items[at].outer != NO_PLACE && token_is(t, t->items[at].outer, "{") && at > 0 &&

@@ -1,20 +1,8 @@
 /* Methods for objects in one address space. */
 #include "source/rewriter.h"
 
-#include <string.h>
-
 /* A method without a qualifier is for objects in thread memory. */
 #define THREAD_RANK " __smelt_rank __smelt_rank __smelt_rank __smelt_rank"
-
-static bool same_tokens(const struct rewriter *r, uint32_t a, uint32_t b, uint32_t count) {
-    const struct token *items = r->tokens->items;
-    for (uint32_t k = 0; k < count; k++)
-        if (items[a + k].length != items[b + k].length ||
-            memcmp(r->tokens->text + items[a + k].start, r->tokens->text + items[b + k].start,
-                   items[a + k].length) != 0)
-            return false;
-    return true;
-}
 
 /* `S() : S(0) {}` names S to construct it, `public: S() {}` declares it. */
 static bool initialises_member(const struct rewriter *r, uint32_t name) {
@@ -24,9 +12,9 @@ static bool initialises_member(const struct rewriter *r, uint32_t name) {
     return token_is(r->tokens, name - 1, ":") && !access;
 }
 
-/* Behind the words that may stand between a method's parameters, which end at `close`, and its body, if no
- * address space is one of them. */
-static uint32_t behind_unqualified(const struct rewriter *r, uint32_t close) {
+/* The token after the parameters that end at `close`, and the words that may follow them in a method without
+ * an address space. */
+static uint32_t after_unqualified(const struct rewriter *r, uint32_t close) {
     uint32_t i = close + 1;
     while (token_is(r->tokens, i, "const") || token_is(r->tokens, i, "noexcept")) i++;
     return i;
@@ -44,12 +32,12 @@ static bool is_member_of(const struct rewriter *r, uint32_t i, uint32_t class) {
     return same_token(r, before, class);
 }
 
-/* Ranks the definitions of a method outside of its class, which ends at `i`, as its declarations are. */
+/* Ranks the definitions of a method after its class, which ends at `i`, like its declarations. */
 static void rank_definitions(struct rewriter *r, uint32_t i, uint32_t class, uint32_t name, uint32_t length) {
     for (; i + length < r->tokens->count; i++) {
         if (!token_is(r->tokens, i + length, "(") || !same_tokens(r, i, name, length)) continue;
         if (in_function(r, i) || !is_member_of(r, i, class)) continue;
-        uint32_t end = partner(r, i + length), after = behind_unqualified(r, end);
+        uint32_t end = partner(r, i + length), after = after_unqualified(r, end);
         bool defines = token_is(r->tokens, after, "{") || token_is(r->tokens, after, ":");
         if (end > i && defines && !r->changes.items[after].before) put_before(r, after, THREAD_RANK " ");
     }
@@ -73,7 +61,7 @@ static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
             i = partner(r, i);
         } else if (i != name && token_is(r->tokens, i + length, "(") && same_tokens(r, i, name, length) &&
                    !initialises_member(r, i)) {
-            uint32_t end = partner(r, i + length), after = behind_unqualified(r, end);
+            uint32_t end = partner(r, i + length), after = after_unqualified(r, end);
             bool declares = token_is(r->tokens, after, "{") || token_is(r->tokens, after, ";") ||
                             token_is(r->tokens, after, ":");
             if (end <= i || !declares || r->changes.items[after].before) continue;

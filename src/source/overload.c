@@ -10,7 +10,7 @@
  *
  * The method itself keeps its body under a name of its own, in which `this` points to that address space and
  * methods of the class are called by such names, too. A method for objects in thread memory stays as it is.
- * Templates, conversions, constructors and methods defined elsewhere are left to the ranking (method.c).
+ * Templates, conversions, constructors and methods defined elsewhere are ranked instead (method.c).
  * Calls of a base class's methods without an object stay as they are: docs/semantics.md. */
 #include "source/overload.h"
 #include "source/parameter.h"
@@ -20,8 +20,8 @@ static bool is_attribute_word(const struct rewriter *r, uint32_t i) {
     return token_is_one_of(r->tokens, i, words);
 }
 
-/* The first token behind the attributes that begin at `i`: alignas(16), __attribute__((packed)), [[…]]. */
-static uint32_t behind_attributes(const struct rewriter *r, uint32_t i) {
+/* The first token after the attributes that begin at `i`: alignas(16), __attribute__((packed)), [[…]]. */
+static uint32_t after_attributes(const struct rewriter *r, uint32_t i) {
     for (;;) {
         uint32_t open = i + is_attribute_word(r, i);
         bool list = open > i ? token_is(r->tokens, open, "(") : token_is(r->tokens, i, "[");
@@ -43,7 +43,7 @@ uint32_t structure_name(const struct rewriter *r, uint32_t brace) {
         if (!token_is_one_of(r->tokens, i, words) || token_is(r->tokens, i - 1, "<") ||
             token_is(r->tokens, i - 1, ","))
             continue;
-        uint32_t name = behind_attributes(r, i + 1);
+        uint32_t name = after_attributes(r, i + 1);
         return token_is_identifier(r->tokens, name) && name < brace ? name : 0;
     }
     return 0;
@@ -64,7 +64,7 @@ static uint32_t declaration_start(const struct rewriter *r, uint32_t name) {
     return first;
 }
 
-/* A declaration of a method, whose name is the token: false if it is none that can be taken apart. */
+/* Parses the declaration of the method whose name is the token; false if it is something else. */
 static bool read_overload(const struct rewriter *r, const struct group *group, uint32_t name,
                           struct overload *out) {
     static const char *const other[] = {"template", "static", "friend", "volatile", NULL};
@@ -89,11 +89,8 @@ static uint32_t next_in_class(const struct rewriter *r, uint32_t i) {
 }
 
 static bool is_named(const struct rewriter *r, const struct group *group, uint32_t i) {
-    if (r->tokens->items[i].outer != group->brace || !token_is(r->tokens, i + group->length, "("))
-        return false;
-    for (uint32_t k = 0; k < group->length; k++)
-        if (!same_token(r, i + k, group->name + k)) return false;
-    return true;
+    return r->tokens->items[i].outer == group->brace && token_is(r->tokens, i + group->length, "(") &&
+           same_tokens(r, i, group->name, group->length);
 }
 
 /* It returns a place in its object: structure.c. */
@@ -111,13 +108,14 @@ static bool differ(const struct rewriter *r, const struct overload *a, const str
            !tokens_alike(r->tokens, a->body, partner(r, a->body), b->body, partner(r, b->body));
 }
 
-/* Finds the methods of a class by their name, which is `length` tokens from `name` on, if all can be taken
- * apart: true if some do different things, which decides for all. */
+/* Finds the methods of a class by their name, which is `length` tokens from `name` on; none if one cannot be
+ * parsed. True if some do different things, which decides for all. */
 static bool find_group(const struct rewriter *r, uint32_t brace, uint32_t name, uint32_t length,
                        struct group *group) {
     *group = (struct group){.brace = brace, .name = name, .length = length};
-    bool operator= token_is(r->tokens, name, "operator"), needed = false;
-    if (length == 0 || (operator&& token_is_identifier(r->tokens, name + 1))) return false;
+    bool converts = token_is(r->tokens, name, "operator") && token_is_identifier(r->tokens, name + 1);
+    bool needed = false;
+    if (length == 0 || converts) return false;
     group->class = structure_name(r, brace);
     if (!group->class || same_token(r, group->class, name)) return false;
     for (uint32_t i = brace + 1; i < partner(r, brace); i = next_in_class(r, i)) {
@@ -147,8 +145,8 @@ static bool has_objects(struct rewriter *r, uint32_t brace) {
     return r->class_has_objects;
 }
 
-/* Finds the methods of that name: true if their objects must be parameters. So it is if they only differ by
- * which methods of their class they call. */
+/* Finds the methods of that name: true if their objects must be parameters. They must also be if the methods
+ * differ only by which methods of their class they call. */
 static bool find_objects(struct rewriter *r, uint32_t brace, uint32_t name, uint32_t length,
                          struct group *group) {
     if (find_group(r, brace, name, length, group)) return true;

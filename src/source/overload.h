@@ -7,13 +7,13 @@
 
 struct overload {
     uint32_t first;             /* of its declaration */
-    uint32_t name, open, close; /* its name, and the parentheses behind */
+    uint32_t name, open, close; /* its name, and its parentheses */
     uint32_t space;             /* the word of its address space, or 0: thread */
     uint32_t body;              /* its opening brace */
     bool constant;              /* for constant objects */
 };
 
-/* More of one name are left to the ranking. */
+/* If there are more of one name, method.c ranks them. */
 #define MOST_OVERLOADS 64
 
 /* The methods of one name in a class. */
@@ -33,8 +33,8 @@ static inline bool same_space(const struct rewriter *r, const struct overload *a
 /* forwarder.c — the name of a method that has a forwarder. */
 const char *forwarder_own_name(const struct rewriter *r, const struct overload *overload);
 
-/* … what stands behind the body of a method: the functions that forward to it, and those that have to be
- * declared for its operator. "": nothing. */
+/* … what follows the body of a method: the functions that forward to it, and those that have to be declared
+ * for its operator. "": nothing. */
 const char *forwarder_text(const struct rewriter *r, const struct group *group,
                            const struct overload *overload);
 

@@ -1,27 +1,27 @@
 #include "source/parameter.h"
 #include "source/attribute.h"
 
-/* The token behind a bracketed or template list that opens at `i`; i + 1 if none does. */
-static uint32_t behind(const struct tokens *t, uint32_t i, uint32_t end) {
+/* The token after a bracketed or template list that opens at `i`; i + 1 if none does. */
+static uint32_t after(const struct tokens *t, uint32_t i, uint32_t end) {
     uint32_t angle = token_is(t, i, "<") ? tokens_angle_end(t, i, end) : 0;
     return angle ? angle : (t->items[i].partner > i ? t->items[i].partner : i) + 1;
 }
 
-/* Words of a type that say nothing about which one it is. */
+/* Words that may be part of a type but do not name one. */
 static bool is_qualifier(const struct tokens *t, uint32_t i) {
     static const char *const words[] = {"const",  "volatile", "device", "constant", "threadgroup", "thread",
                                         "struct", "class",    "union",  "enum",     "typename",    NULL};
     return token_is_one_of(t, i, words);
 }
 
-/* Words that are no name. */
+/* Words that cannot be a parameter's name. */
 static bool is_type_word(const struct tokens *t, uint32_t i) {
     static const char *const words[] = {"bool",   "char", "short", "int",  "long",   "unsigned",
                                         "signed", "half", "float", "void", "bfloat", NULL};
     return token_is_one_of(t, i, words);
 }
 
-/* Whether the last of the tokens is a name: behind a type, and not the type. */
+/* Whether the last of the tokens is a name, which follows a type. */
 static bool ends_with_name(const struct tokens *t, uint32_t first, uint32_t end) {
     uint32_t last = end - 1;
     if (!token_is_identifier(t, last) || is_qualifier(t, last) || is_type_word(t, last)) return false;
@@ -36,9 +36,9 @@ static bool has_type_in_parentheses(const struct tokens *t, uint32_t open) {
     return token_is_one_of(t, open - 1, words);
 }
 
-/* Finds the name of a parameter whose tokens are known. */
+/* Finds the name in a parameter's tokens; false if it cannot be parsed. */
 static bool find_name(const struct tokens *t, struct parameter *p) {
-    for (uint32_t i = p->first; i < p->end; i = behind(t, i, p->end)) {
+    for (uint32_t i = p->first; i < p->end; i = after(t, i, p->end)) {
         uint32_t close = t->items[i].partner;
         if (token_pair(t, i, '.', '.') || token_pair(t, i, '&', '&') || attribute_list_end(t, i))
             return false;
@@ -59,7 +59,7 @@ static bool find_name(const struct tokens *t, struct parameter *p) {
 
 bool parameter_read(const struct tokens *t, uint32_t first, uint32_t close, struct parameter *out) {
     *out = (struct parameter){.first = first, .end = close, .stop = close};
-    for (uint32_t i = first; i < close; i = behind(t, i, close)) {
+    for (uint32_t i = first; i < close; i = after(t, i, close)) {
         if (t->items[i].kind == TOKEN_DIRECTIVE) return false;
         if (token_is(t, i, "=") && out->end == close) out->end = i;
         if (!token_is(t, i, ",")) continue;

@@ -268,7 +268,7 @@ static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32
         if (kept_attribute(r, use.name))
             text_addf(&kept, "%s%s", kept.length ? ", " : "",
                       tokens_text(r->tokens, use.name, use.name + 1, r->arena));
-        /* That of a structure's member says which stage of a pipeline has the member. */
+        /* On a structure's member, it decides whether a pipeline stage has the member. */
         if (token_is(r->tokens, use.name, "function_constant") && !in_parameters &&
             scope_of(r, list) == SCOPE_NAMESPACE)
             rewrite_function_constant(r, list, &use);

@@ -45,6 +45,11 @@ static inline bool same_token(const struct rewriter *r, uint32_t a, uint32_t b) 
     return x->length == y->length &&
            memcmp(r->tokens->text + x->start, r->tokens->text + y->start, x->length) == 0;
 }
+static inline bool same_tokens(const struct rewriter *r, uint32_t a, uint32_t b, uint32_t count) {
+    for (uint32_t k = 0; k < count; k++)
+        if (!same_token(r, a + k, b + k)) return false;
+    return true;
+}
 
 /* method.c — `) const device {` at token i: true if it was a method's address space. */
 bool rewrite_method_qualifier(struct rewriter *r, uint32_t i);

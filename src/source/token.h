@@ -57,10 +57,10 @@ const char *tokens_behind_mark(const char *text);
 
 bool token_is_identifier(const struct tokens *tokens, uint32_t index);
 
-/* The word of an address space. */
+/* Whether the token names an address space. */
 bool token_is_space(const struct tokens *tokens, uint32_t index);
 
-/* Whether the tokens [a, a_end) and [b, b_end) are the same, whatever address spaces they name. */
+/* Whether the tokens [a, a_end) and [b, b_end) are the same, apart from names of address spaces. */
 bool tokens_alike(const struct tokens *tokens, uint32_t a, uint32_t a_end, uint32_t b, uint32_t b_end);
 
 /* Behind the > that closes the template list opened by the < at `open`, looking no further than token `end`;
