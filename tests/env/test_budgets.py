@@ -89,7 +89,7 @@ def test_thousands_of_calls_stay_calls(scratch):
 
 
 def test_calls_that_stay_take_threadgroup_memory(scratch):
-    """A function and a method that all calls pass the same variable."""
+    """A function and a method, to which all calls pass the same threadgroup variable."""
     steps = "".join(f"  x = x * {2 * k + 3}u + (x >> {k % 13 + 1}); x ^= t[(x + {k}u) & 31u];\n" for k in range(40))
     given = (f"static uint mixed(const threadgroup uint *t, uint x) {{\n{steps}  return x;\n}}\n"
              f"struct Box {{ uint t[32]; uint mixed(uint x) const threadgroup {{\n{steps}  return x;\n}} }};\n")

@@ -1,5 +1,5 @@
-// Elements whose numbers only the run can tell, from a base that all lanes share: signed and unsigned numbers, on both
-// sides of the base and of 2^31, neighbours and others, elements of 1 to 8 bytes, numbers of 8 bits, some lanes off.
+// Indexes known only at run time, from a base that all lanes share: signed and unsigned, on both sides of the base and of
+// 2^31, of neighbours and of others, of 8 bits, for elements of 1 to 8 bytes, with some lanes off.
 // for step: 1 3 0
 // for n: 77 256
 // run: -b 0=arange:uint32:256 -b 1=arange:float32:4096 -b 2=arange:uint8:4096 -b 3=arange:int64:4096 -b 4=arange:int16:4096 -b 5:out:float32:1536 -b 6:out:float32:1024 -b 7:out:float32:256 --bytes 8=int32:{step},{n},1000 --grid 256 --threadgroup 64
@@ -22,7 +22,7 @@ kernel void numbers(device const uint *index [[buffer(0)]], device const float *
     if (i >= uint(sizes[1])) return;
     device const float *middle = x + at;
     out[i] = middle[int(k) - 500];
-    device const uchar *low = bytes + at - 2147483649u; // its elements are on both sides of 2^31
+    device const uchar *low = bytes + at - 2147483649u; // indexes on both sides of 2^31
     out[256 + i] = low[k + 2147483648u];
     out[512 + i] = float((words + at)[-int(k)]);
     out[768 + i] = (pairs + at)[k].second;

@@ -1,5 +1,5 @@
-// Bytes, words of 16 bits and pixels of three bytes behind a guard: gangs inside run without masks, those at an edge
-// with them, and lanes beyond it access nothing.
+// Bytes, 16-bit words and pixels of three bytes after a guard: gangs inside run without masks, those at an edge with
+// masks, and lanes beyond it access nothing.
 // for n: 1 255 256 257 1000 1024
 // for group: 32 96 256
 // run: -b 0=arange:uint8:3072 -b 1:out:uint8:1030 -b 2=arange:int16:2048 -b 3:out:int16:2060 -b 4:out:uint16:3090 --bytes 5=uint32:{n} --grid 1027 --threadgroup {group}

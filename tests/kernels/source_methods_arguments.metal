@@ -1,5 +1,5 @@
 // Arguments of methods overloaded by the address space of their object convert as the method's parameters say: bit-fields,
-// braces, defaults, arrays, references; an object's own method is called even if another space's fits the arguments better.
+// braces, defaults, arrays, references. The method for the object's space is called even if another space's fits the arguments better.
 // run: methods -b 0:out:int32:4x14 -b 1=arange:int32:4 --grid 4
 // let columns = [lambda i: i + 3, lambda i: i - 4, lambda i: i + 3, lambda i: i + 40, lambda i: i + 13, lambda i: i, lambda i: i + 1]
 // let more = [lambda i: i + 5, lambda i: i + 8, lambda i: 5 + i, lambda i: i + 6, lambda i: -2, lambda i: i + 2, lambda i: 2 * i + 4]

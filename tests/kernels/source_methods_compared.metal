@@ -1,5 +1,5 @@
-// A comparison overloaded by the address space of its object is that of its left operand, as in Metal: C++20's reversed
-// operands would call the right operand's.
+// A comparison overloaded by the address space of its object is chosen by the left operand, as in Metal. C++20 would also
+// consider the right operand's, with the operands reversed.
 // run: methods -b 0:out:int32:3x9 -b 1=arange:int32:3 --grid 3
 // let columns = [1, 0, 1, 0, 1, 1, 0, 0, 1]
 // expect buffer 0: f(i) for i in 27: columns[i % 9]

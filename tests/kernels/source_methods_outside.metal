@@ -1,5 +1,5 @@
-// Methods overloaded by the address space of their object may be defined outside of their class, also if the thread's is not
-// qualified.
+// Methods overloaded by the address space of their object may be defined outside of their class, even if the one for thread
+// objects has no qualifier.
 // run: methods -b 0:out:int32:3x4 -b 1=arange:int32:3 --grid 3
 // expect buffer 0: f(i) for i in 12: [i // 4 + 1, i // 4 + 3, i // 4, 2 * (i // 4)][i % 4]
 #include <metal_stdlib>

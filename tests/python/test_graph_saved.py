@@ -97,7 +97,7 @@ InferenceSession().load(Graph.of(function, *arrays)).save(sys.argv[1])
 
 
 def test_saved_code_is_that_of_the_graphs_launches(tmp_path):
-    """Loading compiles nothing, and saving nothing in vain: code for a kernel's launches, and code for all others."""
+    """Saving compiles each kernel for the graph's launches and once for all others; loading compiles nothing."""
     caches = [tmp_path / name for name in ("saving", "loading")]
     subprocess.run([sys.executable, "-c", SAVE, tmp_path / "model.graph"], check=True,
                    env={**os.environ, "SMELT_CACHE_DIR": str(caches[0])})
