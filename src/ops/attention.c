@@ -357,12 +357,13 @@ static bool is_tile_size(int64_t size) {
     return size > 0 && size <= MOST_TILE && size % TILE_STEP == 0;
 }
 
-/* On CPUs, larger tiles cost less beside their products, if they are filled and there are many of them (with
- * a causal mask, which makes the last ones the longest, more): 1024 rows and keys, 8 heads, took 0.8 to 0.9
- * of the processor time (AVX-512 and AVX2). How many threads there are does not matter: the keys of a tile
- * decide how sums are rounded, and saved graphs have code for one kind of tile. */
+/* On CPUs, tiles of twice as many rows and keys spend less time outside of their products: 1024 rows and
+ * keys, 8 heads, took 0.8 to 0.9 of the processor time (AVX-512 and AVX2). They need to be filled, and there
+ * must be enough of them for all threads; with a causal mask twice as many, as the last tiles take longest.
+ * The choice does not depend on the number of threads: the keys of a tile decide how sums are rounded, and a
+ * saved graph has code for one size of tile. */
 #define HOST_TILE 64
-#define MANY_TILES 64 /* as many as in what was measured: two for each of 32 threads */
+#define MANY_TILES 64 /* those of the measurement: two for each of 32 threads */
 
 static int host_tile(int size) {
     bool filled = size % (2 * HOST_TILE) == 0 || size >= 8 * HOST_TILE;

@@ -166,6 +166,16 @@ static void many_rows(void **state) {
     ATTEND_EACH(jobs);
 }
 
+/* So many that CPUs take tiles of 128 rows and 128 keys (attention.c); the last ones are not full. */
+static void many_tiles(void **state) {
+    (void)state;
+    static const struct job jobs[] = {
+        {SMELT_FLOAT32, 1, 16, 4, 513, 520, 8, 8, .sinks = false},
+        {SMELT_FLOAT16, 2, 64, 32, 128, 200, 8, 16, .causal = true, .sinks = true},
+    };
+    ATTEND_EACH(jobs);
+}
+
 static void lines_of_keys(void **state) {
     (void)state;
     static const struct job jobs[] = {
@@ -206,8 +216,8 @@ int main(void) {
     test_quick_code();
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows), cmocka_unit_test(parts),
-                                       cmocka_unit_test(many_rows), cmocka_unit_test(lines_of_keys),
-                                       cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows),      cmocka_unit_test(parts),
+                                       cmocka_unit_test(many_rows),     cmocka_unit_test(many_tiles),
+                                       cmocka_unit_test(lines_of_keys), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
