@@ -60,7 +60,7 @@ void executable_improve(struct executable *executable, const struct code_shape *
 /* Waits for all compiles in the background; the first failure of one. INTERRUPTED. */
 smelt_status executable_wait(struct executable *executable);
 
-/* Whether better code is still on its way. */
+/* Whether a compile in the background is queued or running. */
 bool executable_is_improving(struct executable *executable);
 
 /* Adds a code that is ready to run, heap memory, and returns it. If another thread has added one of its

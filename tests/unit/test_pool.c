@@ -63,7 +63,13 @@ static void test_a_failure_is_returned_with_its_message(void **state) {
     assert_int_equal(run_and_count(MOST_PIECES), 0);
 }
 
-/* ---- Beside another process. */
+/* ---- One CPU is left to another process while it is busy. */
+
+static bool pool_uses_all_cpus(void) {
+    cpu_set_t all;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    return CPU_COUNT(&all) >= 2 && pool_size() == CPU_COUNT(&all);
+}
 
 struct beside {
     atomic_bool busy;
@@ -81,7 +87,7 @@ static void sleep_a_millisecond(void) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* The second half: waits for a second thread. */
+/* A piece of the second half, after the process has ended: waits until two threads are in such pieces. */
 static void meet(struct beside *b) {
     atomic_store(&b->busy, false);
     if (counted != b) atomic_fetch_add(&b->after, 1);
@@ -106,9 +112,7 @@ static smelt_status run_beside(void *job, uint64_t first, uint64_t last) {
 
 static void test_a_cpu_is_left_to_another_process_while_it_is_busy(void **state) {
     (void)state;
-    cpu_set_t all;
-    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-    if (CPU_COUNT(&all) < 2 || pool_size() != CPU_COUNT(&all)) skip();
+    if (!pool_uses_all_cpus()) skip();
     struct beside b = {.busy = true};
     assert_int_equal(pool_run_beside(run_beside, &b, MOST_PIECES, "beside", is_busy), SMELT_OK);
     for (int i = 0; i < MOST_PIECES; i++) assert_int_equal(b.runs[i], 1);
@@ -117,10 +121,10 @@ static void test_a_cpu_is_left_to_another_process_while_it_is_busy(void **state)
     assert_int_equal(run_and_count(MOST_PIECES), 0);
 }
 
-/* ---- How long a job's end waits for the thread that has left. */
+/* The thread that has left its CPU looks at the process in short steps at first: a job's end waits for it. */
 
 #define LOOKS 5
-#define MOST_LOOKING 3e-3 /* steps of a millisecond would take four */
+#define MOST_LOOKING 3e-3 /* seconds; steps of a millisecond would take 4e-3 */
 
 struct looks {
     atomic_int count;
@@ -145,11 +149,9 @@ static smelt_status run_while_looked_at(void *job, uint64_t first, uint64_t last
 
 static void test_the_first_looks_at_the_other_process_follow_quickly(void **state) {
     (void)state;
-    cpu_set_t all;
-    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-    if (CPU_COUNT(&all) < 2 || pool_size() != CPU_COUNT(&all)) skip();
+    if (!pool_uses_all_cpus()) skip();
     double least = 1;
-    uint64_t pieces = 64 * (uint64_t)pool_size(); /* some are left for as long as there are looks */
+    uint64_t pieces = 64 * (uint64_t)pool_size(); /* enough that some are left at the last look */
     for (int i = 0; i < 30 && least > MOST_LOOKING; i++) {
         struct looks looks = {0};
         assert_int_equal(pool_run_beside(run_while_looked_at, &looks, pieces, "looks", look), SMELT_OK);

@@ -33,7 +33,7 @@ bool cpu_launch_improved(struct cpu_launch *launch) {
     return atomic_load_explicit(&launch->improved, memory_order_acquire);
 }
 
-/* Quick code is many times slower than the best, so all of them end earlier if the compiler has a CPU. */
+/* Quick code is many times slower than the best: a launch ends earlier if the compiler has its own CPU. */
 bool cpu_launch_is_improving(void *job) {
     struct cpu_launch *launch = job;
     return !atomic_load(&launch->improved) && executable_is_improving(launch->request->executable);

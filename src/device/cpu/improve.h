@@ -7,7 +7,7 @@
 /* Whether groups of the launch that begin now run launch->best. */
 bool cpu_launch_improved(struct cpu_launch *launch);
 
-/* Whether a compiler works on the best code for a launch: a pool_run_beside's is_busy. */
+/* Whether the best code for a launch is still being compiled: `is_busy` of pool_run_beside. */
 bool cpu_launch_is_improving(void *launch);
 
 #endif

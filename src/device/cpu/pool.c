@@ -24,10 +24,10 @@
 /* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
 #define SPIN_SECONDS 50e-6
 
-/* A thread that leaves its CPU to another process sleeps so long before it looks whether that one is done, at
- * first and at most: twice as long each time, so that a short job's end does not wait long for it. */
-#define FIRST_LOOK_NANOSECONDS 10000
-#define LOOK_NANOSECONDS 1000000
+/* A thread that leaves its CPU to another process sleeps between looks at it: first for this long, and then
+ * twice as long each time, up to the limit. A short job thus does not wait long for the thread at its end. */
+#define FIRST_SLEEP_NANOSECONDS 10000
+#define LONGEST_SLEEP_NANOSECONDS 1000000
 
 #define JOB_OPEN (1U << 31) /* in `inside`: pool threads may enter the job */
 
@@ -46,7 +46,7 @@ struct pool {
     uint64_t count;
     _Atomic uint64_t next;
     bool (*is_busy)(void *job); /* NULL: no thread leaves its CPU */
-    atomic_flag left;           /* a thread does, or did */
+    atomic_flag left;           /* a thread has left its CPU during this job */
     pthread_mutex_t failure_lock;
     smelt_status status;
     char *message;
@@ -165,13 +165,13 @@ static bool enter_job(void) {
     return true;
 }
 
-/* One of the threads that have entered the job sleeps as long as there is both work and another process. */
+/* The first thread that enters the job sleeps while pieces are left and the other process is busy. */
 static void leave_cpu_to_others(void) {
-    struct timespec pause = {.tv_nsec = FIRST_LOOK_NANOSECONDS};
+    struct timespec sleep = {.tv_nsec = FIRST_SLEEP_NANOSECONDS};
     if (!pool.is_busy || atomic_flag_test_and_set(&pool.left)) return;
     while (atomic_load(&pool.next) < pool.count && pool.is_busy(pool.job)) {
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec * 2 < LOOK_NANOSECONDS ? pause.tv_nsec * 2 : LOOK_NANOSECONDS;
+        nanosleep(&sleep, NULL);
+        if ((sleep.tv_nsec *= 2) > LONGEST_SLEEP_NANOSECONDS) sleep.tv_nsec = LONGEST_SLEEP_NANOSECONDS;
     }
 }
 

@@ -16,8 +16,8 @@ typedef smelt_status pool_pieces(void *job, uint64_t first, uint64_t last);
  * failure with its message. One job runs at a time; further callers queue. `name`: the job's, in traces. */
 smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name);
 
-/* The same while another process computes something that the job waits for: if the pool has a thread for
- * every CPU, one of them leaves its CPU to that process as long as is_busy(job), and then joins in. */
+/* The same while another process computes something that speeds the job up. If the pool uses all CPUs, one
+ * of its threads sleeps as long as is_busy(job) is true, so that the process has a CPU; then it joins in. */
 smelt_status pool_run_beside(pool_pieces *pieces, void *job, uint64_t count, const char *name,
                              bool (*is_busy)(void *job));
 
