@@ -3,11 +3,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Seconds of the first look, which decides whether there is anything to wait for, and of the others. */
+/* Seconds. The first step decides whether there is anything to wait for. */
 #define FIRST_STEP 1e-3
 #define STEP 8e-3
-#define QUIET 0.1     /* processors that are in use; a spinning thread takes one … */
-#define QUIET_STEPS 3 /* … unless the machine is busy: then it may wait for its turn as long as this */
+/* Processor time per second below which a process is quiet. A spinning thread takes 1. */
+#define QUIET 0.1
+/* More than one: on a busy machine, a spinning thread may not run during a whole step. */
+#define QUIET_STEPS 3
 #define MOST_STEPS 64
 
 static double seconds_of(clockid_t clock) {
@@ -15,7 +17,7 @@ static double seconds_of(clockid_t clock) {
     return clock_gettime(clock, &time) == 0 ? (double)time.tv_sec + 1e-9 * (double)time.tv_nsec : 0;
 }
 
-/* Whether the process hardly runs for so many seconds. */
+/* Whether the process is quiet for this number of seconds. */
 static bool is_quiet(clockid_t process, double seconds) {
     const struct timespec step = {.tv_nsec = (long)(seconds * 1e9)};
     double before = seconds_of(process);

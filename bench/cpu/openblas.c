@@ -17,8 +17,8 @@ bool openblas_open(int threads) {
     if (sgemm) return true;
     /* It treats CPUs that it does not recognise as ones without AVX, and is then not a measure. */
     if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-    /* Its threads spin for 2^26 cycles after a call, beside whatever is measured next. 2^20 are half a
-     * millisecond, and still bridge the time between two calls. */
+    /* After a call, its threads spin for 2^28 cycles (0.1 s) and take CPUs from what is measured next. 2^20
+     * cycles are half a millisecond, longer than the time between two calls. */
     setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);
     library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;
