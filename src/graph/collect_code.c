@@ -17,13 +17,13 @@
 
 /* A kernel that an execution runs, perhaps in several steps. */
 struct kernel_code {
-    struct hash hash;               /* of what tells it apart */
+    struct hash hash;               /* of the key, or of a shipped kernel's name */
     int kind;                       /* STORED_PROGRAM or STORED_SHIPPED */
-    struct program_key key;         /* of a program */
-    const smelt_function *function; /* of a program: tells its launches */
+    struct program_key key;         /* a program's */
+    const smelt_function *function; /* a program's, by which its launches are found */
     char *name, *source;
     smelt_math_mode math;
-    struct package_launch *launches; /* none: unknown */
+    struct package_launch *launches; /* none: they are not known */
     int launch_count, launch_capacity;
     struct text package;
 };
@@ -92,7 +92,7 @@ static void add_shipped(void *context, const char *source, const char *entry, sm
     add_part(context, &part, entry, source);
 }
 
-/* A launch that cannot run fails when it does. */
+/* False: the launch has no valid size. It is left out here, and fails when the graph is executed. */
 static bool measure(const smelt_dispatch_desc *dispatch, struct package_launch *launch) {
     memset(launch, 0, sizeof *launch);
     for (int d = 0; d < 3; d++) {
@@ -180,7 +180,7 @@ static smelt_status build(struct kernel_code *part, const char *target) {
 
 #define MOST_THREADS 64
 
-/* What the threads that build share. */
+/* The state that the building threads share. */
 struct team {
     struct collection *all;
     smelt_interrupt *interrupt; /* of the caller's call */
@@ -211,7 +211,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* A compiler runs in a process of its own, and no more than there are CPUs run at once. */
+/* On as many threads as there are CPUs: each waits for a compiler, which runs in a process of its own. */
 static smelt_status build_all(struct collection *all) {
     pthread_t threads[MOST_THREADS];
     int started = 0, wanted = smelt_device_threads("cpu");

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "smelt/graph.h"
 
-/* Appends every kernel that an execution runs as a package, which is compiled unless the cache has it: on
- * CPUs for the graph's own launches. The kernels are compiled on all CPUs at once. */
+/* Appends every kernel that an execution runs, each as a package. On CPUs, a package has code for the graph's
+ * own launches. Code that is not in the cache is compiled, on all CPUs at once. */
 smelt_status compiled_collect_code(smelt_compiled *compiled, struct text *out);
 
 #endif

@@ -269,8 +269,8 @@ static smelt_status run_fused(struct execution *x, const struct step *step) {
     return SMELT_OK;
 }
 
-/* A launch that is only collected leaves its results as they were, which may be indexes out of range: what is
- * computed in any case reads zeros instead. Constants and the caller's inputs are whole. */
+/* While launches are only collected, their results are not computed and may hold indexes out of range. Nodes
+ * that run all the same get zeros instead. Constants and the caller's inputs are valid. */
 static smelt_status clear_inputs(const struct execution *x, const struct graph_node *node) {
     for (int i = 0; i < node->input_count; i++) {
         const struct place *place = &x->compiled->places[node->inputs[i]];

@@ -34,16 +34,16 @@ smelt_status program_get(const struct program_key *key, const char *name,
                          void (*write)(struct text *text, const void *context), const void *context,
                          smelt_function **function);
 
-/* Receives what the calling thread gets from program_get and does not run. */
+/* Receives the calling thread's programs, and their launches that are not run. */
 struct program_sink {
-    /* Each kernel, whenever it is got: its key, its function and that one's name, the whole text. */
+    /* Called by each program_get: the program's key, the name of its function, its whole text. */
     void (*add)(void *context, const struct program_key *key, const char *name, const char *text,
                 const smelt_function *function);
-    /* A launch of such a function that is only collected. */
+    /* Called by program_run instead of running the launch, if program_is_only_collected. */
     void (*launch)(void *context, const smelt_function *function, const smelt_dispatch_desc *dispatch);
     void *context;
 };
-/* NULL: nothing does. */
+/* NULL: ends the collection. */
 void program_collect(const struct program_sink *sink);
 /* Whether the calling thread's programs go to a sink: work must then stay on it. */
 bool program_is_collecting(void);

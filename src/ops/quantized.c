@@ -222,7 +222,7 @@ static struct program_key key_of(const struct product *p, enum form form) {
                                 .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group}};
 }
 
-/* Without groups and threads. */
+/* The callers set groups and threads. */
 static smelt_dispatch_desc dispatch_of(const struct product *p, smelt_array *out) {
     return (smelt_dispatch_desc){.buffers = {{.array = p->own[X]},
                                              {.array = p->own[W]},

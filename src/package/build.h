@@ -4,10 +4,10 @@
 
 #include "frontend/translation.h"
 
-/* A launch that the package is for, of threads. */
+/* A launch that a package has code for. It has no padding: launches are compared as bytes. */
 struct package_launch {
-    uint32_t grid[3], group[3];
-    uint32_t large; /* as in struct launch; no padding: launches are compared as bytes */
+    uint32_t grid[3], group[3]; /* in threads */
+    uint32_t large;             /* as in struct launch */
 };
 
 struct package_request {
@@ -16,8 +16,8 @@ struct package_request {
     const struct entry *const *entries;
     int entry_count;
     const smelt_build_desc *desc; /* the other options */
-    /* Code for CPUs that serves these launches best, in the place of the usual codes; none: the usual ones.
-     * There is code for all other launches in any case. */
+    /* On CPUs, the package has code for these launches instead of the usual shapes; with none, for the usual
+     * shapes. Code that serves every launch is always in it. */
     const struct package_launch *launches;
     int launch_count;
 };

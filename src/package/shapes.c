@@ -10,7 +10,7 @@
 static void add_shape(struct shapes *shapes, const struct code_shape *shape) {
     for (int i = 0; i < shapes->count; i++)
         if (memcmp(&shapes->items[i], shape, sizeof *shape) == 0) return;
-    if (shapes->count == MAX_SHAPES) return; /* the first code serves what is left */
+    if (shapes->count == MAX_SHAPES) return; /* the entry's first code serves the others */
     shapes->items[shapes->count++] = *shape;
 }
 
@@ -54,7 +54,8 @@ static void add_groups(struct shapes *shapes, const struct launch *launch, bool 
     if (wanted.has_edge) add_on_cpu(shapes, wanted.edge);
 }
 
-/* Of a launch whose groups may be joined, both: only its code tells whether they are. */
+/* If the launch's groups may be joined, also adds the shapes of joined groups: only the compiled code tells
+ * which are needed. */
 static void add_launch(struct shapes *shapes, const struct package_launch *of, bool has_barrier) {
     struct launch launch = {.overlapping = true, .large = of->large}, joined;
     memcpy(launch.grid, of->grid, sizeof launch.grid);

@@ -1,20 +1,21 @@
-/* Tiles in slots (abi/tile.h): to dense tiles and back. tile_level.h includes it, with LANES.
+/* Copies tiles from slots (abi/tile.h) to dense rows and back. tile_level.h includes it, with LANES.
  *
  * The element in row r and column c of a fragment has bits 2 1 0 of r and bit 3 of c in bits 4 2 1 and 3 of
  * its lane, bit 2 of c in bit 0 of the lane, and bit 3 of r and bits 1 0 of c in its slot. So four slots of
  * sixteen lanes are four rows of sixteen columns. */
 
-/* Bit `from` of x, as bit `to`. */
+/* Bit `from` of x, moved to bit `to`. */
 #define MOVED(x, from, to) (((x) >> (from) & 1) << (to))
 
 #if LANES == 16
 
-/* Numbers of elements by lane: i is the number, + 16 for those of the second vector. */
+/* A table for permutex2var: f(i) is the element of two vectors that lane i takes; the second vector's
+ * elements count from 16. */
 #define BY_LANE(f) \
     {f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)}
 
-/* Both ways go by vectors of half the slots and half the rows: for bit 1 of the column and of the row. Their
- * lanes have bits 3 2 0 of the column and bit 0 of the row in bits 3 2 1 0. */
+/* Both directions pass through four vectors, one for each value of bit 1 of the column and bit 1 of the row.
+ * Their lanes have bits 3 2 0 of the column and bit 0 of the row in bits 3 2 1 0. */
 #define HALF_FROM_SLOTS(i) (MOVED(i, 3, 3) | MOVED(i, 0, 1) | MOVED(i, 2, 0) | MOVED(i, 1, 4))
 #define HALF_FROM_SLOTS_BELOW(i) (HALF_FROM_SLOTS(i) | 4)
 #define ROW_FROM_HALVES(i) (MOVED(i, 3, 3) | MOVED(i, 2, 2) | MOVED(i, 0, 1) | MOVED(i, 1, 4))
@@ -24,7 +25,7 @@
 #define SLOT_FROM_HALVES(i) (MOVED(i, 3, 3) | MOVED(i, 0, 2) | MOVED(i, 1, 0) | MOVED(i, 2, 4))
 #define SLOT_FROM_HALVES_RIGHT(i) (SLOT_FROM_HALVES(i) | 2)
 
-/* Four vectors become four others, in two steps, each by two tables. */
+/* Permutes the elements of four vectors in two steps, each by two tables. */
 static inline void exchange(__m512 v[4], const int32_t first[2][16], const int32_t second[2][16]) {
     __m512i f0 = _mm512_loadu_si512(first[0]), f1 = _mm512_loadu_si512(first[1]);
     __m512i s0 = _mm512_loadu_si512(second[0]), s1 = _mm512_loadu_si512(second[1]);
@@ -54,7 +55,7 @@ static inline void fold_rows(const float *rows, int64_t row, float *slots) {
 
 #elif LANES == 8
 
-/* In each half of 128 bits, exchanges numbers of vectors and of elements. */
+/* Transposes the 4 x 4 elements of each half of 128 bits. */
 static inline void transpose_halves(__m256 v[4]) {
     __m256 a = _mm256_unpacklo_ps(v[0], v[1]), b = _mm256_unpackhi_ps(v[0], v[1]);
     __m256 c = _mm256_unpacklo_ps(v[2], v[3]), d = _mm256_unpackhi_ps(v[2], v[3]);
@@ -114,7 +115,7 @@ static inline void fold_rows(const float *rows, int64_t row, float *slots) {
 
 #endif
 
-/* The first of the four rows `four` of a fragment, and its first slot of these. */
+/* The first element of the fragment's rows 4 `four` to 4 `four` + 3, in the tile and in slots. */
 static inline uint32_t *rows_of_tile(const uint32_t *tile, int across, int tall, int fragment, int four) {
     return (uint32_t *)tile + (int64_t)(fragment / across * tall + four * 4) * across * 16 +
            fragment % across * 16;
