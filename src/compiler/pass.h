@@ -139,11 +139,13 @@ void declare_convergent(struct unit *unit, LLVMValueRef function);
 void declare_pure(struct unit *unit, LLVMValueRef function);
 /* … it may have effects, but none on the kernel's memory. */
 void declare_apart(struct unit *unit, LLVMValueRef function);
-/* ptx/alike.c — which tensor operations of simdgroups the whole threadgroup executes alike. */
+/* ptx/alike.c — finds tensor operations of simdgroups that the whole threadgroup executes alike. */
 smelt_status pass_alike(struct unit *unit);
 
 /* staging.c — the threadgroup memory that __smelt_staging shares becomes a variable. */
 smelt_status pass_staging(struct unit *unit);
+/* … a new variable in threadgroup memory, aligned for tensor copies and matrix descriptors. */
+LLVMValueRef staging_variable(struct unit *unit, const char *name, uint64_t bytes);
 /* rolled.c — in the plain form, loops are not unrolled because the source asks for it. */
 smelt_status pass_rolled(struct unit *unit);
 /* outlined.c — large functions of a kernel past its budget stay functions. */

@@ -64,7 +64,7 @@ static smelt_status optimise_thread(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* Where it asks whether simdgroups compute alike, what they compute with must be in registers. */
+/* Whether simdgroups compute alike can be seen only of values in registers. */
 static smelt_status prepare_alike(struct unit *unit) {
     LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_ALIKE);
     return query && LLVMGetFirstUse(query) ? run_passes(unit, UNROLL_FIRST) : SMELT_OK;

@@ -4,7 +4,16 @@
  * Requires: inlined code; sizes are constants. Establishes: no call of __smelt_staging is left. */
 #include "compiler/pass.h"
 
-#define STAGING_ALIGNMENT 1024 /* of the swizzle patterns of tensor copies */
+#define STAGING_ALIGNMENT 1024 /* of swizzled rows, for tensor copies and matrix descriptors */
+
+LLVMValueRef staging_variable(struct unit *unit, const char *name, uint64_t bytes) {
+    LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(unit->context), bytes);
+    LLVMValueRef memory = LLVMAddGlobalInAddressSpace(unit->module, type, name, THREADGROUP_SPACE);
+    LLVMSetInitializer(memory, LLVMGetUndef(type));
+    LLVMSetLinkage(memory, LLVMInternalLinkage);
+    LLVMSetAlignment(memory, STAGING_ALIGNMENT);
+    return memory;
+}
 
 smelt_status pass_staging(struct unit *unit) {
     LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_STAGING);
@@ -15,12 +24,7 @@ smelt_status pass_staging(struct unit *unit) {
             return unit_fail(unit, SMELT_ERROR_INTERNAL, "the size of staging memory is not a constant");
         if (bytes > most) most = bytes;
     }
-    LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(unit->context), most);
-    LLVMValueRef memory =
-        LLVMAddGlobalInAddressSpace(unit->module, type, INTRINSIC_PREFIX "staging_memory", THREADGROUP_SPACE);
-    LLVMSetInitializer(memory, LLVMGetUndef(type));
-    LLVMSetLinkage(memory, LLVMInternalLinkage);
-    LLVMSetAlignment(memory, STAGING_ALIGNMENT);
+    LLVMValueRef memory = staging_variable(unit, INTRINSIC_PREFIX "staging_memory", most);
     for (LLVMUseRef use = LLVMGetFirstUse(query), next; use; use = next) {
         next = LLVMGetNextUse(use);
         LLVMValueRef call = LLVMGetUser(use);

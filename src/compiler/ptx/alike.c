@@ -1,9 +1,13 @@
-/* Tensor operations of single simdgroups that a whole threadgroup executes alike: at the same time, and with
- * the same right operand. The prelude asks for each (mpp_alike.h); where the answer is yes, one copy of the
- * operand in threadgroup memory serves all simdgroups, and warpgroups multiply by it.
+/* Finds tensor operations of single simdgroups that a whole threadgroup executes alike: at the same time and
+ * with the same right operand. One copy of that operand in threadgroup memory then serves all simdgroups, and
+ * warpgroups multiply by it (mpp_alike.h).
  *
- * __smelt_alike(bytes, …) becomes 1 if all threads of the threadgroup run the call together, with the same
- * values of all arguments, and there is threadgroup memory of `bytes` bytes; otherwise 0.
+ * The prelude calls __smelt_alike(bytes, …) for each operation. The call becomes
+ *
+ *   0   unless all threads of the threadgroup run it together, with the same values of all arguments
+ *   1   if there is threadgroup memory for one copy of `bytes` bytes, which all such operations share
+ *   2   if, in addition, the operation is in a loop, device memory cannot have changed since the kernel's
+ *       start, and there is room for two copies of its own: the next one is then copied ahead
  *
  * Requires: functions inlined, values in registers. Establishes: no such call is left. */
 #include "compiler/ptx/divergence.h"
@@ -11,11 +15,10 @@
 
 #include <string.h>
 
-/* Of all threadgroup memory of the kernel: two such groups fit into a multiprocessor of compute
- * capability 9.0, which has 228 KiB and takes 1 KiB of each group. */
+/* Of a kernel's threadgroup memory: two threadgroups then fit into a multiprocessor of compute capability
+ * 9.0, which has 228 KiB and reserves 1 KiB for each of them. */
 #define MOST_BYTES (113 * 1024)
-#define ALIGNMENT 1024 /* of swizzled rows of matrix descriptors */
-#define STATE_NUMBERS 7
+#define STATE_NUMBERS 7 /* of struct ahead in mpp_alike.h */
 
 static uint64_t bytes_of_variables(struct unit *unit) {
     uint64_t bytes = 0;
@@ -34,13 +37,13 @@ static bool has_arguments(struct unit *unit) {
 
 static bool is_alike(const struct divergence *d, LLVMValueRef call) {
     LLVMBasicBlockRef block = LLVMGetInstructionParent(call);
-    if (d->irreducible || !divergence_all_run(d, block)) return false;
+    if (!divergence_all_run(d, block)) return false;
     for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
         if (divergence_in_operand(d, LLVMGetOperand(call, i), divergence_place(d, block))) return false;
     return true;
 }
 
-/* ---- Whether the device's memory still has what it had when the kernel began. */
+/* ---- Whether device memory may have changed since the kernel's start. */
 
 static bool is_private(LLVMValueRef address) {
     for (;;) {
@@ -55,8 +58,7 @@ static bool may_write(LLVMValueRef address) {
     return LLVMGetPointerAddressSpace(LLVMTypeOf(address)) != THREADGROUP_SPACE && !is_private(address);
 }
 
-/* A call of the instructions that the prelude uses for products of warpgroups writes to threadgroup memory
- * and to memory of its own. */
+/* Of the instructions that the prelude calls, only two write to device memory. */
 static bool call_may_write(LLVMValueRef call) {
     enum intrinsic intrinsic = intrinsic_of(call);
     const char *name = called_name(call);
@@ -69,7 +71,7 @@ static bool call_may_write(LLVMValueRef call) {
     return strncmp(name, "llvm.", 5) != 0;
 }
 
-/* Writes to the device's memory, or may see that others have written there. */
+/* Whether an instruction writes to device memory, or may observe that other threads have. */
 static bool may_change(LLVMValueRef i) {
     if (LLVMIsAStoreInst(i))
         return LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic || may_write(LLVMGetOperand(i, 1));
@@ -78,7 +80,7 @@ static bool may_change(LLVMValueRef i) {
     return LLVMIsACallInst(i) && call_may_write(i);
 }
 
-/* By place: whether memory may have changed at the block's end. */
+/* By block: whether memory may have changed by its end. */
 static void find_changes(const struct divergence *d, bool *changed) {
     for (int place = 0; place < d->graph.block_count; place++)
         FOR_EACH_INSTRUCTION(i, d->graph.blocks[place].block) changed[place] |= may_change(i);
@@ -103,7 +105,7 @@ struct answers {
     uint64_t shared, own; /* bytes */
 };
 
-/* Of a variable at the entry's begin, which begins with zeros. */
+/* A private array, zeroed where the kernel starts. */
 static LLVMValueRef make_numbers(struct unit *unit, uint32_t count) {
     LLVMBuilderRef b = unit->builder;
     LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry)));
@@ -114,13 +116,7 @@ static LLVMValueRef make_numbers(struct unit *unit, uint32_t count) {
 }
 
 static LLVMValueRef make_memory(struct unit *unit, uint64_t bytes) {
-    LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(unit->context), bytes);
-    LLVMValueRef memory =
-        LLVMAddGlobalInAddressSpace(unit->module, type, INTRINSIC_PREFIX "alike_variable", THREADGROUP_SPACE);
-    LLVMSetInitializer(memory, LLVMGetUndef(type));
-    LLVMSetLinkage(memory, LLVMInternalLinkage);
-    LLVMSetAlignment(memory, ALIGNMENT);
-    return memory;
+    return staging_variable(unit, INTRINSIC_PREFIX "alike_variable", bytes);
 }
 
 static LLVMValueRef value_for(struct answers *a, enum intrinsic intrinsic, LLVMValueRef *state,
@@ -132,7 +128,7 @@ static LLVMValueRef value_for(struct answers *a, enum intrinsic intrinsic, LLVMV
     return NULL;
 }
 
-/* The calls that ask for what belongs to `call` get it. */
+/* Replaces the calls that take the memory and the state of `call`. */
 static void replace_parts(struct answers *a, LLVMValueRef call, LLVMValueRef shared, uint64_t bytes) {
     LLVMValueRef state = NULL, memory = shared;
     for (LLVMUseRef use = LLVMGetFirstUse(call), next; use; use = next) {
@@ -145,7 +141,7 @@ static void replace_parts(struct answers *a, LLVMValueRef call, LLVMValueRef sha
     }
 }
 
-/* Two buffers, and their barriers. */
+/* Two copies, and their barriers (barrier_of_left in mpp_alike.h). */
 static uint64_t own_bytes(uint64_t bytes) {
     return 2 * bytes + 64;
 }
@@ -177,7 +173,7 @@ static smelt_status answer_all(struct answers *a, LLVMValueRef query) {
     int count = 0;
     for (LLVMUseRef use = LLVMGetFirstUse(query); use; use = LLVMGetNextUse(use)) count++;
     asked = arena_alloc(&a->d.arena, (size_t)count * sizeof *asked);
-    a->changed = arena_alloc(&a->d.arena, (size_t)a->d.graph.block_count + 1);
+    a->changed = arena_alloc(&a->d.arena, (size_t)a->d.graph.block_count);
     if (a->d.arena.failed)
         return unit_fail(a->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d questions", count);
     bool may = !has_arguments(a->unit) && !a->d.irreducible && !a->unit->request->shape.tested;

@@ -207,6 +207,6 @@ smelt_status pass_ptx_unroll(struct unit *unit) {
     if (status != SMELT_OK || !any) return status;
     TRY(ptx_run_passes(unit, "function(loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
                              "instcombine<no-verify-fixpoint>,simplifycfg,gvn,adce)"));
-    /* Pairs of a left matrix's slots are put together before the loop that multiplies by them. */
+    /* The packing of a left matrix's slots into pairs moves out of the loop over right matrices. */
     return unit->alike ? ptx_run_passes(unit, "function(loop-mssa(licm))") : SMELT_OK;
 }
