@@ -39,6 +39,7 @@ struct coarse_item {
     int block;                        /* index in the flow */
     bool first;                       /* may run in the first part */
     bool wide;                        /* load or store: one access for several neighbours */
+    bool alike;                       /* follows in the same way from the position in all groups */
     LLVMValueRef copies[COARSE_MOST]; /* by thread */
     struct step steps[3];
 };

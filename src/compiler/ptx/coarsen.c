@@ -85,14 +85,15 @@ static bool is_position(struct coarsening *c, LLVMValueRef value) {
     return false;
 }
 
-#define DEEPEST 16
+/* Constants and arguments are the same in all groups. */
+static bool is_alike_in_groups(struct coarsening *c, LLVMValueRef value) {
+    const struct coarse_item *item = coarse_item_of(c, value);
+    return !item || item->alike;
+}
 
-/* Whether a value follows in all groups in the same way from a thread's position in the grid. In i + group,
- * the first threads of two groups may be aligned differently. */
-static bool is_alike_in_groups(struct coarsening *c, LLVMValueRef value, int depth) {
+static bool follows_from_position(struct coarsening *c, LLVMValueRef value) {
     uint64_t d;
-    if (!coarse_item_of(c, value) || is_position(c, value)) return true;
-    if (depth == 0) return false;
+    if (is_position(c, value)) return true;
     switch (intrinsic_of(value)) {
     case INTRINSIC_POSITION_IN_THREADGROUP:
     case INTRINSIC_THREADGROUP_POSITION:
@@ -104,8 +105,15 @@ static bool is_alike_in_groups(struct coarsening *c, LLVMValueRef value, int dep
         break;
     }
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
-        if (!is_alike_in_groups(c, LLVMGetOperand(value, (unsigned)i), depth - 1)) return false;
+        if (!is_alike_in_groups(c, LLVMGetOperand(value, (unsigned)i))) return false;
     return true;
+}
+
+/* Finds the values that follow in all groups in the same way from a thread's position in the grid. In
+ * i + group, the first threads of two groups may be aligned differently. Operands come before what is
+ * computed from them, except those that a phi takes from a later block. */
+static void find_alike_in_groups(struct coarsening *c) {
+    for (int i = 0; i < c->count; i++) c->items[i].alike = follows_from_position(c, c->items[i].value);
 }
 
 /* i1: the neighbours' accesses are aligned wherever the block's row of threads begins; it is the same for all
@@ -114,13 +122,14 @@ static LLVMValueRef ask_alignment(struct coarsening *c) {
     struct unit *unit = c->unit;
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef all = NULL;
+    find_alike_in_groups(c);
     coarse_start_at_tile(c);
     for (int i = 0; i < c->count; i++) {
         if (!c->items[i].wide) continue;
         LLVMValueRef access = c->items[i].value;
         LLVMValueRef address = LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
         uint64_t bytes = coarse_wide_bytes(c, access);
-        if (!coarse_is_simple(c, address) || !is_alike_in_groups(c, address, DEEPEST)) {
+        if (!coarse_is_simple(c, address) || !is_alike_in_groups(c, address)) {
             coarse_forget_copies(c);
             return NULL;
         }
