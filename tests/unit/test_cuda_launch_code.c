@@ -192,7 +192,7 @@ static CUresult keep_name(const struct fake_launch *launch, void *context) {
     return CUDA_SUCCESS;
 }
 
-/* A kernel has its own name on the GPU, as far as PTX allows. */
+/* On the GPU, a kernel has its own name if PTX allows it and the code does not use it. */
 static void test_kernels_have_their_names(void **state) {
     static const char code[] = "\t// .globl __smelt_entry\n.global .align 4 .b8 table[8];\n.entry "
                                "__smelt_entry(.param [64])\n\tadd.s32 %r1, %r2, 4;\n\tmov.u64 %rd1, table;\n";
@@ -204,6 +204,7 @@ static void test_kernels_have_their_names(void **state) {
         {"s32", code, "s32"},
         {"scale<float, 4>", code, "scale_float__4_"},
         {"4x4", code, "_4x4"},
+        {"k", code, "k"},
         {"tables", code, "tables"},
         {"table", code, "__smelt_entry"},
         {"", code, "__smelt_entry"},
@@ -227,27 +228,38 @@ static void test_kernels_have_their_names(void **state) {
     longest[sizeof longest - 1] = 0;
     struct entry entry = {.object = (char *)code, .image = {.engine = ENGINE_PTX}, .name = longest};
     struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
-    OK(launch(&entry, &request));
     fake->launch(keep_name, name);
     OK(launch(&entry, &request));
     assert_int_equal(strlen(name), 127);
 }
 
-/* The driver's linker would have divisions keep to the calling convention. */
-static void test_code_that_divides_is_not_linked(void **state) {
+/* Code for which ptxas calls functions, or with products of warpgroups, is assembled as a whole program. */
+static void test_code_that_calls_functions_is_not_linked(void **state) {
+    static const struct {
+        const char *instruction;
+        bool linked;
+    } cases[] = {
+        {"div.full.f32 %f1, %f2, %f3;", true}, {"div.u32 %r1, %r2, %r3;", true},
+        {"rem.s32 %r1, %r2, %r3;", true},      {"rcp.approx.ftz.f32 %f1, %f2;", true},
+        {"sqrt.approx.f32 %f1, %f2;", true},   {"div.rn.f32 %f1, %f2, %f3;", false},
+        {"rcp.rn.f32 %f1, %f2;", false},       {"sqrt.rn.f32 %f1, %f2;", false},
+        {"div.s64 %rd1, %rd2, %rd3;", false},  {"div.u64 %rd1, %rd2, %rd3;", false},
+        {"rem.s64 %rd1, %rd2, %rd3;", false},  {"rem.u64 %rd1, %rd2, %rd3;", false},
+        {"wgmma.fence.sync.aligned;", false},
+    };
     (void)state;
-    for (int divides = 0; divides < 2; divides++) {
-        struct entry entry = {
-            .object = divides ? ".entry __smelt_entry(.param [64])\n\tdiv.rn.f32 %f1, %f2, %f3;"
-                              : ".entry __smelt_entry(.param [64])\n\tdiv.full.f32 %f1, %f2, %f3;",
-            .image = {.engine = ENGINE_PTX}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char code[200], name[40];
+        snprintf(code, sizeof code, ".entry __smelt_entry(.param [64])\n\t%s\n", cases[i].instruction);
+        /* A kernel that is not in the cache yet. */
+        snprintf(name, sizeof name, "linked_%zu_%d", i, (int)getpid());
+        struct entry entry = {.object = code, .image = {.engine = ENGINE_PTX}, .name = name};
         struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
-        char name[20];
-        snprintf(name, sizeof name, "divides_%d_%d", divides, (int)getpid());
-        entry.name = name; /* of no kernel in the cache */
         fake->forget_calls();
         OK(launch(&entry, &request));
-        assert_int_equal(fake->calls("cuLinkCreate_v2"), !divides);
+        if (fake->calls("cuLinkCreate_v2") != cases[i].linked)
+            FAIL_TEST("%s: expected %s", cases[i].instruction,
+                      cases[i].linked ? "linked code" : "a whole program");
         assert_int_equal(fake->calls("cuModuleLoadDataEx"), 1);
     }
 }
@@ -260,7 +272,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),
         cmocka_unit_test_teardown(test_kernels_have_their_names, check_fake),
-        cmocka_unit_test_teardown(test_code_that_divides_is_not_linked, check_fake),
+        cmocka_unit_test_teardown(test_code_that_calls_functions_is_not_linked, check_fake),
     };
     return cmocka_run_group_tests_name("codes on the fake driver", tests, open_fake, NULL);
 }

@@ -17,8 +17,8 @@ static void spell(char name[MOST_ENTRY_NAME], const char *kernel) {
     name[length] = 0;
 }
 
-/* Whether a word of the code, and not a part of one, is the name. Names of instructions and of their types
- * are parts of words with dots; PTX reserves one word without. */
+/* Whether the code uses the name as an identifier. Instructions and types have dots before or after them; the
+ * only other reserved word is WARP_SZ. */
 static bool is_taken(const char *ptx, size_t size, const char *name) {
     size_t length = strlen(name);
     if (strcmp(name, "WARP_SZ") == 0) return true;
@@ -36,7 +36,7 @@ void cuda_name_entry(struct text *named, char name[MOST_ENTRY_NAME], const char 
     static const char own[] = ".entry " ENTRY_NAME "(";
     const char *entry = memmem(ptx, size, own, sizeof own - 1);
     spell(name, kernel);
-    if (!entry || strlen(name) < 2 || is_taken(ptx, size, name)) {
+    if (!entry || strcmp(name, "_") == 0 || is_taken(ptx, size, name)) {
         snprintf(name, MOST_ENTRY_NAME, "%s", ENTRY_NAME);
         text_append(named, ptx, size);
         return;

@@ -4,13 +4,12 @@
 
 #include "base/text.h"
 
-/* What the driver takes and every tool shows in full. */
+/* Bytes, with the final 0. Longer names are cut. */
 #define MOST_ENTRY_NAME 128
 
-/* Copies PTX whose entry point is called ENTRY_NAME, as all generated code's, and names it after the kernel:
- * letters, digits, _ and $ stay, and other characters become _. Where the code defines that name itself, the
- * entry keeps its own. `name` is what it is called then. The copy ends in a 0 that does not count; the caller
- * checks `named->failed`. */
+/* Appends PTX, in which the entry point is called ENTRY_NAME, with the entry renamed after the kernel. Letters,
+ * digits, _ and $ stay; other characters become _. If PTX does not allow the name, or the code uses it, the
+ * entry keeps its name. `name` receives the name in the copy. The caller checks `named->failed`. */
 void cuda_name_entry(struct text *named, char name[MOST_ENTRY_NAME], const char *kernel, const char *ptx,
                      size_t size);
 

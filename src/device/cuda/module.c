@@ -43,12 +43,12 @@ static smelt_status assembly_failure(struct cuda_gpu *gpu, const char *kernel, C
     return cuda_fail(gpu, result, "the assembly of kernel '%s'", kernel);
 }
 
-/* Whether the code is loaded as it is, and the driver assembles it then: as a whole program. The linker,
- * whose result can be kept, assembles a part of one. There ptxas ignores setmaxnreg, and what it calls a
- * function for, such as a division, keeps to the calling convention: each product of a warpgroup waits for
- * the one before, and a thread takes more registers. On an H200, layer norms with a division per element ran
- * for 272 us as whole programs and for 415 us as parts. Code without such calls is as fast or faster as a
- * part. The driver keeps what it assembles in a cache of its own. */
+/* Whether the driver assembles the code as a whole program, when it loads it. The linker, whose result can be
+ * kept in smelt's cache, assembles relocatable code. There ptxas ignores setmaxnreg, and the functions that
+ * it calls, for divisions and the like, follow the calling convention: each product of a warpgroup waits for
+ * the one before, and a thread takes more registers. On an H200, layer norms with a division per element took
+ * 272 us as whole programs and 415 us as relocatable code. Without such calls, relocatable code is as fast or
+ * faster. The driver keeps what it assembles in a cache of its own. */
 static bool is_whole_program(const struct text *ptx) {
     static const char *const words[] = {"wgmma.",    "\tdiv.rn.", "\trcp.rn.", "\tsqrt.rn.",
                                         "\tdiv.s64", "\tdiv.u64", "\trem.s64", "\trem.u64"};
@@ -97,7 +97,7 @@ static struct hash cubin_key(const struct cuda_gpu *gpu, const struct text *ptx)
 
 /* ---- Loading. */
 
-/* log: of an assembly; NULL: the code is machine code. `entry`: what its entry point is called. */
+/* log: of an assembly; NULL: the code is machine code. `entry`: the name of its entry point. */
 static CUresult load(struct cuda_gpu *gpu, const void *code, const char *entry, struct jit_log *log,
                      struct cuda_module *module) {
     int options[2] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
