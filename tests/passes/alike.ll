@@ -1,5 +1,5 @@
-; Which operations the whole threadgroup executes alike: 2 in a loop, 1 elsewhere and where memory may have changed before; not where an
-; argument differs between simdgroups, nor where only some threads come. A call that is alike gets memory, of its own if it is 2.
+; Operations that the whole threadgroup executes alike: 2 in a loop; 1 outside, or if device memory may have changed before; 0 if an
+; argument differs between simdgroups, or in a branch of some threads. Calls with 1 share memory; those with 2 have their own.
 ; run: ptx ptx-target+alike threads=128
 ; expect: @{shared:…} = internal addrspace(3) global [64 x i8]
 ; expect: @{own:…} = internal addrspace(3) global [192 x i8]

@@ -1,5 +1,5 @@
-; Products, sums and differences of bfloats that exist as bits are the GPU's own; of numbers that were rounded just before, and
-; fused multiply-adds, they are floats' that are rounded.
+; Products, sums and differences of bfloats that exist as bits become bfloat instructions. Those of numbers that were just
+; rounded, and fused multiply-adds, stay operations on floats.
 ; run: ptx ptx-target+ptx-bfloats
 ; expect: call i16 asm "fma.rn.bf16 $0, $1, $2, $3;", "=h,h,h,h"(i16 %a, i16 %a, i16 -32768)
 ; expect: call i16 asm "fma.rn.bf16 $0, $1, $2, $3;", "=h,h,h,h"(i16 %b, i16 -16512, i16 %{…})

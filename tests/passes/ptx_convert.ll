@@ -1,4 +1,4 @@
-; Integers of 8 and 16 bits become floats by way of 32 bits, extended by an instruction that moves bytes; a load extends itself.
+; Integers of 8 and 16 bits are extended to 32 bits before they become floats, by permutations of bytes. Loads extend what they load.
 ; run: ptx ptx-target+ptx-convert
 ; expect: %{long:…} = sext i8 %loaded to i32
 ; expect: sitofp i32 %{long:…} to float

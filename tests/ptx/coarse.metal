@@ -299,8 +299,8 @@ kernel void wrapped_difference(device int *out [[buffer(0)]], constant uint &off
   const ulong apart = ulong(i + offset) - ulong(i);
   out[i] = int(apart >> 32) * 7 + int(apart);
 }
-// Ways that only compute, some within others, and a number that is the same on two of them.
-kernel void strides_ways(device const short *a [[buffer(0)]], device short *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+// Nested branches that only compute; two of them give the same value.
+kernel void strides_branches(device const short *a [[buffer(0)]], device short *out [[buffer(1)]], constant uint &n [[buffer(2)]],
                          constant uint &step [[buffer(3)]], uint first [[thread_position_in_grid]]) {
   for (uint i = first; i < n; i += step) {
     const short x = a[i];
@@ -315,7 +315,7 @@ kernel void strides_ways(device const short *a [[buffer(0)]], device short *out 
     out[i] = short(v);
   }
 }
-// A way that divides by what would be 0 on the other, and one that stores.
+// A branch that divides by what is 0 otherwise, and one that stores.
 kernel void strides_divided(device const int *a [[buffer(0)]], device int *out [[buffer(1)]], constant uint &n [[buffer(2)]],
                             uint first [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
   for (uint i = first; i < n; i += threads) {

@@ -98,7 +98,7 @@ check("strides_wrapped", (96,), (64,), [Output("int32", 400), 300, 2**32 - 5], N
 check("wrapped_difference", (300,), (64,), [Output("int32", 300), 2**32 - 6], NEAR4)
 check("strides_wrapped_difference", (96,), (64,), [Output("int32", 300), 300, 2**32 - 6], NEAR4)
 for count, n, step in part(((96, 1000, 96), (96, 96, 96), (96, 193, 97), (1040, 4000, 1040))):
-    check("strides_ways", (count,), (64,), [Input("int16", n + 8), Output("int16", n + 8), n, step], NEAR8)
+    check("strides_branches", (count,), (64,), [Input("int16", n + 8), Output("int16", n + 8), n, step], NEAR8)
 check("strides_divided", (96,), (64,), [Input("int32", 300), Output("int32", 300), 300], PLAIN)
 check("strides_stored", (96,), (64,), [Input("int32", 300), Output("int32", 300), Output("int32", 300), 300], PLAIN)
 check("strides_bfloat", (96,), (64,), [Input("uint16", 500, 60000), Output("uint16", 500), Output("float32", 500), 500], NEAR4,

@@ -115,14 +115,14 @@ class Loop(Kernel):
         a, b = self.value(depth - 1), self.value(depth - 1)
         return r.choice((f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} ^ {b})", f"max({a}, {b})", f"({a} > {b} ? {a} : {b})"))
 
-    def ways(self, depth=2):
-        """Of a round: most only compute, and become selects."""
+    def branches(self, depth=2):
+        """Branches in a round. Most only compute, and become selects."""
         r = self.random
         if depth == 0 or r.random() < 0.3:
             return f"v = {r.choice((f'v * {r.randint(2, 9)} - 3', 'v ^ (v >> 3)', 'v + int(i)', 'v / (v % 5)' if r.random() < 0.2 else '-v', self.value(1)))};"
-        other = f" else {{ {self.ways(depth - 1)} }}" if r.random() < 0.6 else ""
+        other = f" else {{ {self.branches(depth - 1)} }}" if r.random() < 0.6 else ""
         both = f" {r.choice(('&&', '||'))} v % 3 == {r.randint(0, 2)}" if r.random() < 0.3 else ""
-        return f"if (v % {r.randint(2, 7)} == {r.randint(0, 1)}{both}) {{ {self.ways(depth - 1)} {self.ways(depth - 1)} }}{other}"
+        return f"if (v % {r.randint(2, 7)} == {r.randint(0, 1)}{both}) {{ {self.branches(depth - 1)} {self.branches(depth - 1)} }}{other}"
 
     def write(self):
         r, count = self.random, len(self.inputs)
@@ -131,7 +131,7 @@ class Loop(Kernel):
         more = len(arguments)
         used = " + ".join(f"int(i{i}[i])" for i in range(count))
         lines = [f"v += {self.value()};" for _ in range(r.randint(0, 2))]
-        lines += [self.ways() for _ in range(r.choice((0, 0, 1, 2)))]
+        lines += [self.branches() for _ in range(r.choice((0, 0, 1, 2)))]
         # As above, every argument is used.
         lines += [f"o{i}[i] = (({self.value(1)} + v) ^ 21) + ({used}) * int(w);" for i in range(len(self.outputs))]
         r.shuffle(lines)

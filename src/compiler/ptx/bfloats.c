@@ -1,7 +1,7 @@
-/* Sums, differences and products of bfloats, which bfloat.c computes as floats and rounds, become the GPU's
- * own: NVIDIA's assembler computes two of them in one instruction. The bits are the same: a float has more
- * than twice a bfloat's digits, so that rounding to float first changes nothing. That does not hold for a
- * fused multiply-add, which stays one of floats.
+/* Sums, differences and products of bfloats, which bfloat.c computes as floats and rounds, become bfloat
+ * instructions of the GPU, of which NVIDIA's assembler joins two in one. The bits are the same: a float has
+ * more than twice a bfloat's significant bits, so rounding to float first changes nothing. That does not hold
+ * for a fused multiply-add, which stays one of floats.
  *
  * Requires: the module retargeted and cleaned. Maintains: what the code does. */
 #include "compiler/ptx/ptx.h"
@@ -26,8 +26,8 @@ static bool has_constant(LLVMValueRef instruction, uint64_t number) {
     return is_constant_integer(LLVMGetOperand(instruction, 1), &found) && found == number;
 }
 
-/* The bits of the bfloat that a float is; NULL: it may be none. Where they are half of a word, they are taken
- * from it at the builder's place. */
+/* The bits of the bfloat from which a float was extended; NULL: it may not be one. Bits that are half of a
+ * word are extracted where the builder stands. */
 static LLVMValueRef bits_of(struct unit *unit, LLVMValueRef value) {
     if (LLVMIsAConstantFP(value)) {
         LLVMValueRef number = LLVMConstBitCast(value, type_i32(unit));
@@ -48,8 +48,8 @@ static LLVMValueRef bits_of(struct unit *unit, LLVMValueRef value) {
     return LLVMBuildTrunc(unit->builder, high, half_word(unit), "");
 }
 
-/* Whether the bits were there without the float. Of a number that is rounded from a float, the float is there
- * without further instructions (pack.c), and its bits are not. */
+/* Whether a bfloat exists as bits, as one that was loaded does. One that was just rounded exists as a float,
+ * and its bits would take an instruction (pack.c). */
 static bool is_of_bits(LLVMValueRef bits) {
     return !LLVMIsAConstantInt(bits) && !ptx_rounds_to_bfloat(bits);
 }
@@ -61,7 +61,7 @@ static bool is_only_rounded(LLVMValueRef value) {
     return LLVMGetFirstUse(value) != NULL;
 }
 
-/* The three factors and terms of a fused multiply-add that is the operation; false: it is another one. */
+/* Finds the operands of the fused multiply-add that is equal to an operation; false: there is none. */
 static bool as_multiply_add(struct unit *unit, LLVMValueRef operation, LLVMValueRef terms[3]) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(operation);
     if (opcode != LLVMFMul && opcode != LLVMFAdd && opcode != LLVMFSub) return false;
@@ -88,7 +88,7 @@ static void replace(struct unit *unit, LLVMValueRef operation, LLVMValueRef *ter
     }
 }
 
-/* What widened bits that are no longer computed with as a float. */
+/* Removes extensions of bits that are no longer computed with as a float. */
 static void erase_unused(LLVMValueRef value) {
     if (!LLVMIsAInstruction(value) || LLVMGetFirstUse(value)) return;
     if (!LLVMIsACastInst(value) && !is_instruction(value, LLVMShl) && !is_instruction(value, LLVMAnd)) return;

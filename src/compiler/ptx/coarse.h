@@ -61,8 +61,8 @@ struct coarsening {
     int count;
     struct coarse_number *numbers; /* items by value */
     const char *because;           /* it is not coarsened: a sentence's end; NULL: it can be */
-    int loop;  /* the only block of the kernel's loop, in the flow; -1: there is no loop */
-    bool ways; /* nothing but its ways may keep a loop over the grid from being one block */
+    int loop;      /* the only block of the kernel's loop, in the flow; -1: there is no loop */
+    bool branches; /* it is not coarsened because of a loop; its only obstacle may be branches in the body */
     /* What positions are computed from, once code is built. */
     LLVMValueRef tile,
         own;           /* in the dimension: where the block begins, and the hardware thread's place in it */
@@ -89,9 +89,9 @@ bool coarse_is_pure(struct unit *unit, LLVMValueRef instruction);
 /* A load or store that is neither volatile nor atomic. */
 bool coarse_is_plain_access(LLVMValueRef instruction);
 
-/* coarse_ways.c — the same, after the ways through a loop's body, where they only compute, have become one.
- */
-smelt_status coarse_take_joined_apart(struct coarsening *c);
+/* coarse_selects.c — the same. If branches in the body of a loop over the grid prevent it, they become
+ * selects first, where that is cheap. */
+smelt_status coarse_take_apart_with_selects(struct coarsening *c);
 
 /* Threads of the kernel per thread of the hardware. */
 uint32_t coarse_threads(const struct coarse_form *form);

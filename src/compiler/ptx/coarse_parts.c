@@ -356,7 +356,7 @@ smelt_status coarse_take_apart(struct coarsening *c) {
     if (c->because) return SMELT_OK;
     if (c->flow.irreducible || (c->flow.loop_count && !find_loop(c))) {
         c->because = "threads run loops";
-        c->ways = knows_no_group(c);
+        c->branches = knows_no_group(c);
         return SMELT_OK;
     }
     int behind = mark_blocks(c);

@@ -282,7 +282,7 @@ static smelt_status report(struct coarsening *c) {
 bool ptx_coarsens_loop(struct unit *unit) {
     struct coarsening c = {.unit = unit, .loop = -1};
     if (!unit->request->shape.coarse) return false;
-    bool apart = coarse_take_joined_apart(&c) == SMELT_OK && !c.because && c.loop >= 0;
+    bool apart = coarse_take_apart_with_selects(&c) == SMELT_OK && !c.because && c.loop >= 0;
     if (apart) coarse_choose(&c);
     arena_free(&c.arena);
     return apart && c.form.threads;
@@ -291,7 +291,7 @@ bool ptx_coarsens_loop(struct unit *unit) {
 smelt_status pass_ptx_coarsen(struct unit *unit) {
     struct coarsening c = {.unit = unit, .loop = -1};
     bool wanted = unit->request->shape.coarse, why = unit->request->output == COMPILE_WHY;
-    smelt_status status = coarse_take_joined_apart(&c);
+    smelt_status status = coarse_take_apart_with_selects(&c);
     unit->result->image.alone = c.because != NULL;
     if (status == SMELT_OK && !c.because && wanted) coarse_choose(&c);
     if (!wanted && !c.because) c.because = "the grid is small"; /* or the setting says so */

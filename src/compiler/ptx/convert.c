@@ -2,9 +2,9 @@
  * passes take the intrinsic of that instruction for a conversion without clamping, and reduce uint(float(s))
  * to a widening of s; so it is inserted after them.
  *
- * Integers of 8 and 16 bits become floats by way of 32 bits: an H200 converts 16 of them per clock and
- * multiprocessor, and 62 of 32 bits. LLVM's passes and NVIDIA's assembler undo an extension; so bytes are
- * extended by an instruction that moves bytes.
+ * Integers of 8 and 16 bits are extended to 32 bits before they become floats: per clock and multiprocessor,
+ * an H200 converts 16 narrow integers, but 62 of 32 bits. LLVM's passes and NVIDIA's assembler undo ordinary
+ * extensions, so an instruction that permutes bytes extends them.
  *
  * Requires: the module in its final form, before code generation. */
 #include "compiler/ptx/ptx.h"
@@ -29,7 +29,7 @@ static bool is_operation(LLVMValueRef value, LLVMOpcode opcode) {
     return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == opcode;
 }
 
-/* Goes on to the word that `part->word` is shifted from, by whole bytes. */
+/* If `part->word` is another word shifted by whole bytes, takes the part from that word. */
 static void skip_shift(struct part *part) {
     uint64_t bits;
     if (!is_operation(part->word, LLVMLShr) || !is_constant_integer(LLVMGetOperand(part->word, 1), &bits))
@@ -51,7 +51,7 @@ static bool find_masked(LLVMValueRef value, struct part *part) {
     return true;
 }
 
-/* The bytes that an integer to be converted consists of; false: it is converted as it is. */
+/* Finds the bytes of an integer that is converted; false: it is converted as it is. */
 static bool find_part(struct unit *unit, LLVMValueRef conversion, struct part *part) {
     LLVMValueRef value = LLVMGetOperand(conversion, 0);
     LLVMTypeRef type = LLVMTypeOf(value), i32 = type_i32(unit);
@@ -65,7 +65,7 @@ static bool find_part(struct unit *unit, LLVMValueRef conversion, struct part *p
     return true;
 }
 
-/* A selection of bytes: those of the part, and above it zeros, or the part's sign. */
+/* The selector of a permutation: the part's bytes, and zeros or the part's sign above them. */
 static uint32_t selection_of(const struct part *part, bool is_signed) {
     unsigned last = part->first + part->bytes - 1, fill = is_signed ? 8 | last : 4;
     uint32_t selection = 0;
@@ -73,7 +73,7 @@ static uint32_t selection_of(const struct part *part, bool is_signed) {
     return selection;
 }
 
-/* Operations that a narrow integer follows from, one from the other. */
+/* Of expressions of narrow integers that are computed in words instead. */
 #define DEEPEST 4
 
 static bool is_modular(LLVMValueRef value) {
@@ -83,7 +83,7 @@ static bool is_modular(LLVMValueRef value) {
     return false;
 }
 
-/* A word whose lower bytes are the integer; what is above it is open. */
+/* A word whose lower bytes are the integer; the others may be anything. */
 static LLVMValueRef in_word(struct unit *unit, LLVMValueRef value, int depth) {
     LLVMBuilderRef b = unit->builder;
     LLVMUseRef use = LLVMGetFirstUse(value);

@@ -1,6 +1,6 @@
 /* Two floats that are rounded to bfloat or half and put into one word: one conversion of both. A single float
- * is rounded to bfloat beside a zero in the lower half: the word is then the rounded float, and need not be
- * shifted.
+ * is rounded to bfloat together with a zero in the lower half: the word is then the rounded float, without a
+ * shift.
  *
  * Requires: the module retargeted and cleaned. Maintains: what the code does. */
 #include "compiler/ptx/ptx.h"
@@ -55,7 +55,7 @@ static bool pack(struct unit *unit, LLVMValueRef word) {
     return false;
 }
 
-/* The word in whose upper half the 16 bits are, and nothing else: the shift of their extension. */
+/* The word with the 16 bits in its upper half and zeros below: the shift of their extension; NULL: none. */
 static LLVMValueRef shift_of(LLVMValueRef user) {
     LLVMUseRef use = is_instruction(user, LLVMZExt) ? LLVMGetFirstUse(user) : NULL;
     for (; use; use = LLVMGetNextUse(use)) {
@@ -73,7 +73,7 @@ static bool is_widened(struct unit *unit, LLVMValueRef rounding) {
     return false;
 }
 
-/* Beside a zero: above it if the float is computed with, below it if it is only stored. */
+/* Together with a zero: below the bits if the float is computed with, above them if it is only stored. */
 static void round_alone(struct unit *unit, LLVMValueRef rounding) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef value = LLVMGetOperand(rounding, 0), sixteen = constant_i32(unit, 16);

@@ -59,7 +59,7 @@ bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
 /* rounds.c — several rounds of a loop run at once, loads first. */
 smelt_status pass_ptx_rounds(struct unit *unit);
 
-/* bfloats.c — arithmetic on bfloats in instructions of the GPU's own. */
+/* bfloats.c — sums and products of bfloats become bfloat instructions of the GPU. */
 smelt_status pass_ptx_bfloats(struct unit *unit);
 
 /* tables.c — look-ups in constant tables of a few bytes become permutations of registers. */

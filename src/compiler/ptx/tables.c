@@ -1,16 +1,16 @@
-/* Constant tables of a few bytes, such as the levels of a format of four bits, become words of registers,
- * from which one instruction takes a byte. Lanes look up different places, so each look-up would be a load
- * from device memory.
+/* Look-ups in constant tables of a few bytes, such as the levels of a 4-bit format, become permutations of
+ * the table's words in registers. Lanes look up different elements, so each look-up would be a load from
+ * device memory.
  *
- * Requires: the retargeted module, loops unrolled. Maintains: what the code does; where an index is beyond
- * the table, the byte is any. */
+ * Requires: the retargeted module, loops unrolled. Maintains: what the code does; beyond the table, a look-up
+ * gives any byte. */
 #include "compiler/ptx/ptx.h"
 
 #define WORD_BYTES 4
 #define PERMUTED_BYTES 8 /* from which one instruction chooses */
 #define MOST_BYTES 16
 
-/* The table that a load reads a byte of, and where; NULL: none. */
+/* The table from which a load reads the byte at `index`; NULL: it reads something else. */
 static LLVMValueRef table_of(struct unit *unit, LLVMValueRef load, LLVMValueRef *index) {
     LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
     LLVMValueRef address = LLVMIsALoadInst(load) ? LLVMGetOperand(load, 0) : NULL;
@@ -41,7 +41,7 @@ static LLVMValueRef word_of(struct unit *unit, LLVMValueRef table, unsigned word
     return constant_i32(unit, bits);
 }
 
-/* The lowest byte is that at `place` among eight. */
+/* A word whose lowest byte is the one at `place` (0 to 7) of two words. */
 static LLVMValueRef permute(struct unit *unit, LLVMValueRef table, unsigned first, LLVMValueRef place) {
     LLVMValueRef operands[3] = {word_of(unit, table, first), word_of(unit, table, first + 1), place};
     return build_function(unit, "llvm.nvvm.prmt", operands, 3);

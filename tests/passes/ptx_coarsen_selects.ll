@@ -1,5 +1,5 @@
-; A loop over the grid whose ways only compute: all of them run, and neighbours' elements are one access. Where a way divides by
-; what its condition rules out, or stores, threads do their own work.
+; In a loop over the grid, branches that only choose what is computed become selects, and neighbours' elements are one access.
+; Without coarsening, they stay branches.
 ; run: ptx ptx-target+ptx-coarsen coarse=1 threads=64 aligned=1 small=1 distinct=1
 ; expect: load <8 x i16>, ptr addrspace(1)
 ; expect: select i1 %{…}, i16 %{…}, i16 %

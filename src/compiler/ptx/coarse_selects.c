@@ -1,48 +1,49 @@
-/* Ways through a loop's body become selects, so that the loop is one block (coarse_loop.c):
+/* If-conversion: branches in a loop's body become selects, so that the loop is one block (coarse_loop.c):
  *
  *     for (i = position; i < count; i += threads) out[i] = a[i] > 5 ? a[i] : f(a[i]);
  *
- * Blocks that not every round runs only compute; all of them then run in every round. */
+ * This is done if the conditional blocks only compute, and little: afterwards, every round runs all of them.
+ */
 #include "compiler/ptx/coarse.h"
 #include "compiler/ptx/guarded.h"
 
-/* Instructions that a round may skip. A loop of one element of two bytes per round takes as long as about 90
- * instructions (candle's gelu of 2^26 halfs on an H200: 187 us), so computing what is not needed costs no
- * more. */
+/* Instructions of conditional blocks. A round that loads and stores one element of two bytes takes as long as
+ * about 90 instructions (candle's gelu of 2^26 halfs on an H200: 187 us), so computing what is not needed
+ * costs no more. */
 #define MOST_SKIPPED 90
 
-struct ways {
+struct conversion {
     struct coarsening *c;
     int latch;               /* the loop's last block, which becomes all of it */
     LLVMValueRef *condition; /* by block, i1: whether a round runs it; NULL: it does, or not known yet */
 };
 
-static bool within(const struct ways *w, int block) {
+static bool within(const struct conversion *w, int block) {
     return w->c->flow.blocks[block].loop == 0;
 }
 
-static bool always_runs(const struct ways *w, int block) {
+static bool always_runs(const struct conversion *w, int block) {
     return flow_dominates(&w->c->flow, block, w->latch);
 }
 
-static LLVMValueRef end_of(const struct ways *w, int block) {
+static LLVMValueRef end_of(const struct conversion *w, int block) {
     return LLVMGetBasicBlockTerminator(w->c->flow.blocks[block].block);
 }
 
 /* ---- Whether it is possible, and costs little. */
 
-static bool may_run(const struct ways *w, LLVMValueRef i) {
+static bool may_run(const struct conversion *w, LLVMValueRef i) {
     return LLVMIsAPHINode(i) || LLVMIsATerminatorInst(i) ||
            (coarse_is_pure(w->c->unit, i) && !guarded_divides(i));
 }
 
-/* Conversions between types of one width, and to others, are no instructions of their own. */
+/* Most casts cost nothing. */
 static bool has_cost(LLVMValueRef i) {
     return !LLVMIsACastInst(i) && !LLVMIsAPHINode(i) && !LLVMIsATerminatorInst(i);
 }
 
 /* Only the last block leaves the loop. */
-static bool stays_inside(const struct ways *w, int block) {
+static bool stays_inside(const struct conversion *w, int block) {
     LLVMValueRef end = end_of(w, block);
     if (!LLVMIsABranchInst(end)) return false;
     for (unsigned s = 0; block != w->latch && s < LLVMGetNumSuccessors(end); s++) {
@@ -52,7 +53,7 @@ static bool stays_inside(const struct ways *w, int block) {
     return true;
 }
 
-static bool is_cheap(const struct ways *w) {
+static bool is_cheap(const struct conversion *w) {
     int skipped = 0;
     for (int i = 0; i < w->c->flow.block_count; i++) {
         if (!within(w, i)) continue;
@@ -68,13 +69,13 @@ static bool is_cheap(const struct ways *w) {
 
 /* ---- What a round runs. */
 
-static LLVMValueRef both(struct ways *w, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef both(struct conversion *w, LLVMValueRef a, LLVMValueRef b) {
     return a && b ? LLVMBuildAnd(w->c->unit->builder, a, b, "") : a ? a : b;
 }
 
 /* Whether a round passes from one block to the other; NULL: always. Where a round does not run `from`, its
  * condition may be poison. */
-static LLVMValueRef passes(struct ways *w, int from, int to) {
+static LLVMValueRef passes(struct conversion *w, int from, int to) {
     LLVMBuilderRef b = w->c->unit->builder;
     LLVMValueRef end = end_of(w, from), runs = w->condition[from], either = NULL;
     LLVMBasicBlockRef target = w->c->flow.blocks[to].block;
@@ -85,7 +86,7 @@ static LLVMValueRef passes(struct ways *w, int from, int to) {
     return both(w, runs, either);
 }
 
-static void find_condition(struct ways *w, int block) {
+static void find_condition(struct conversion *w, int block) {
     const struct flow_block *own = &w->c->flow.blocks[block];
     if (always_runs(w, block)) return;
     for (int i = 0; i < own->predecessor_count; i++) {
@@ -94,8 +95,8 @@ static void find_condition(struct ways *w, int block) {
     }
 }
 
-/* The value of a phi behind ways that meet. */
-static LLVMValueRef chosen(struct ways *w, LLVMValueRef phi, int block) {
+/* The value of a phi that joins branches. */
+static LLVMValueRef chosen(struct conversion *w, LLVMValueRef phi, int block) {
     const struct flow_block *own = &w->c->flow.blocks[block];
     LLVMValueRef value = NULL;
     for (int i = 0; i < own->predecessor_count; i++) {
@@ -110,13 +111,13 @@ static LLVMValueRef chosen(struct ways *w, LLVMValueRef phi, int block) {
 
 /* ---- One block. */
 
-static void move_to_builder(struct ways *w, LLVMValueRef i) {
+static void move_to_builder(struct conversion *w, LLVMValueRef i) {
     LLVMInstructionRemoveFromParent(i);
     LLVMInsertIntoBuilder(w->c->unit->builder, i);
 }
 
 /* Moves a block's instructions to the builder's place, before the last block's own. */
-static void move(struct ways *w, int block) {
+static void move(struct conversion *w, int block) {
     bool first = block == w->c->flow.loops[0].header;
     find_condition(w, block);
     FOR_EACH_INSTRUCTION(i, w->c->flow.blocks[block].block) {
@@ -130,14 +131,14 @@ static void move(struct ways *w, int block) {
     }
 }
 
-static void move_counters(struct ways *w, LLVMBasicBlockRef latch) {
+static void move_counters(struct conversion *w, LLVMBasicBlockRef latch) {
     LLVMPositionBuilderBefore(w->c->unit->builder, LLVMGetFirstInstruction(latch));
     FOR_EACH_INSTRUCTION(i, w->c->flow.blocks[w->c->flow.loops[0].header].block) {
         if (LLVMIsAPHINode(i)) move_to_builder(w, i);
     }
 }
 
-static void enter_at(struct ways *w, LLVMBasicBlockRef latch) {
+static void enter_at(struct conversion *w, LLVMBasicBlockRef latch) {
     const struct flow_block *header = &w->c->flow.blocks[w->c->flow.loops[0].header];
     for (int i = 0; i < header->predecessor_count; i++) {
         LLVMValueRef end = end_of(w, header->predecessors[i]);
@@ -146,10 +147,10 @@ static void enter_at(struct ways *w, LLVMBasicBlockRef latch) {
     }
 }
 
-static void join(struct ways *w) {
+static void join(struct conversion *w) {
     LLVMBuilderRef b = w->c->unit->builder;
     LLVMBasicBlockRef latch = w->c->flow.blocks[w->latch].block;
-    LLVMValueRef behind = LLVMGetFirstInstruction(latch); /* the latch's phis, which go */
+    LLVMValueRef behind = LLVMGetFirstInstruction(latch); /* after the latch's phis, which are removed */
     while (LLVMIsAPHINode(behind)) behind = LLVMGetNextInstruction(behind);
     LLVMPositionBuilderBefore(b, behind);
     for (int i = 0; i < w->c->flow.block_count; i++)
@@ -162,21 +163,20 @@ static void join(struct ways *w) {
         if (within(w, i) && i != w->latch) LLVMDeleteBasicBlock(w->c->flow.blocks[i].block);
 }
 
-static bool join_ways(struct coarsening *c) {
+static bool convert(struct coarsening *c) {
     const struct flow_loop *loop = &c->flow.loops[0];
-    struct ways w = {.c = c};
+    struct conversion w = {.c = c};
     if (c->flow.loop_count != 1 || c->flow.irreducible || loop->latch_count != 1) return false;
     w.latch = loop->latches[0];
     if (w.latch == loop->header || !is_cheap(&w)) return false;
     w.condition = arena_alloc(&c->arena, (size_t)c->flow.block_count * sizeof(LLVMValueRef));
     if (!w.condition) return false;
-    for (int i = 0; i < c->flow.block_count; i++) w.condition[i] = NULL;
     join(&w);
     return true;
 }
 
-smelt_status coarse_take_joined_apart(struct coarsening *c) {
+smelt_status coarse_take_apart_with_selects(struct coarsening *c) {
     TRY(coarse_take_apart(c));
-    if (!c->ways || !c->unit->request->shape.coarse || !join_ways(c)) return SMELT_OK;
+    if (!c->branches || !c->unit->request->shape.coarse || !convert(c)) return SMELT_OK;
     return coarse_take_apart(c);
 }
