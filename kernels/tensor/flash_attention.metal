@@ -3,7 +3,7 @@
 // A simdgroup computes 16 rows. It walks over the keys in blocks: scores by one tensor operation, their exponentials in place,
 // the weighted values by a second operation that takes the weights as they lie in the registers. The largest score of a row so
 // far, and the sum of its exponentials, are cooperative tensors too. When a larger score comes, what was summed before is scaled
-// down. The simdgroups of a threadgroup walk over the same keys at the same time, so that keys and values can be read once for all.
+// down. The simdgroups of a threadgroup walk over the same keys together, so that keys and values can be read once for all.
 //
 // q and out: batches × heads × rows × D. k and v: batches × key_heads × keys × D, where heads is a multiple of key_heads.
 #include <metal_stdlib>
@@ -28,7 +28,7 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
                             uint simdgroup [[simdgroup_index_in_threadgroup]],
                             uint simdgroups [[simdgroups_per_threadgroup]]) {
     constexpr int row_block = 16, key_block = D <= 64 ? 128 : D <= 128 ? 112 : 32;
-    // Simdgroups without rows go along: that all do the same lets them share what they read.
+    // Simdgroups without rows do not return: only if all execute the same operations can they share keys and values.
     const int group_rows = simdgroups * row_block, group_first = group.x * group_rows, first = group_first + simdgroup * row_block;
     const long head = (long)group.z * size.heads + group.y;
     const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
@@ -56,7 +56,7 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
     for (auto it = sum.begin(); it != sum.end(); it++) *it = 0;
     for (auto it = total.begin(); it != total.end(); it++) *it = 0;
 
-    // Weights are powers of 2. Of scores that no mask changes, the largest is that before they are multiplied by the scale.
+    // Weights are powers of 2. Without a mask, scores are scaled only where they are used: the order is the same before.
     const float scale = size.scale * M_LOG2E_F, factor = has_mask ? 1.0f : scale;
     const int past = size.keys - size.rows; // keys before the first row's own
     const int end = size.causal ? min(size.keys, group_first + group_rows + past) : size.keys;
@@ -64,7 +64,7 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
         auto own_keys = keys.slice(0, key);
         auto own_values = values.slice(0, key);
         score.run(own_queries, own_keys, scores);
-        // Most blocks have no key that one of the rows does not see.
+        // In most blocks, all rows see all keys.
         const bool all_seen = key + key_block <= (size.causal ? min(size.keys, first + past + 1) : size.keys);
         if (has_mask || !all_seen) {
             for (auto it = scores.begin(); it != scores.end(); it++) {

@@ -456,7 +456,7 @@ private:
   METAL_FUNC static bool __run_alike(const L &left, const R &right, float (&sums)[__result_tile::capacity]) {
     using product = __alike<Cores, L, R>;
     long columns = __columns(right), terms = __terms(left, right);
-    // The extent, too: it says whether rows behind the tile are copied ahead, for which all threads wait.
+    // All threads must agree on the extent, too: it decides whether rows after the tile are copied ahead.
     uint alike = __smelt_alike(product::bytes, (ulong)right.__data, (ulong)right.__strides[0], (ulong)right.__strides[1],
                                (ulong)columns << 32 | (ulong)terms, (ulong)right.get_extent(1));
     if (alike) product::template run<__adds>(left, right, __rows(left), columns, terms, alike, sums);
@@ -524,7 +524,7 @@ namespace __tensor_ops_detail {
 
 template <class T> METAL_FUNC T combine(reduction_operation operation, T a, T b) {
   if (operation == reduction_operation::sum) return (T)(a + b);
-  // One instruction; of two zeros, the positive one.
+  // One instruction. Of zeros with different signs, max takes the positive one and min the negative one.
   if constexpr (__is_same(T, float))
     if (__smelt_gpu_target() != 0) return operation == reduction_operation::max ? __builtin_fmaxf(a, b) : __builtin_fminf(a, b);
   bool second = operation == reduction_operation::max ? b > a : b < a;

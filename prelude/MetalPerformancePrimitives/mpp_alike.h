@@ -1,10 +1,10 @@
-// Products of single simdgroups on GPUs of compute capability 9.0 that a whole threadgroup executes alike: all its simdgroups
-// at the same time, with the same right matrix in memory and each with rows of its own. All threads copy the right matrix
-// to threadgroup memory, once for all simdgroups, and each warpgroup multiplies by it.
+// Products of single simdgroups that a whole threadgroup executes alike, on GPUs of compute capability 9.0: all simdgroups
+// multiply at the same time by the same right matrix in memory, each with rows of its own. The threads copy the right matrix to
+// threadgroup memory, once for all simdgroups, and each warpgroup multiplies by it.
 //
-// Of 16 rows of a simdgroup, the tensor cores of a warpgroup give a lane the sums of the rows g and g + 8 in the columns
-// 2t, 2t + 1, 8 + 2t and 9 + 2t, for which slots have 4t … 4t + 3; terms of the left matrix lie alike. So every 16 lines and
-// every 16 terms of the right matrix are put in the order 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15.
+// Of the 16 rows of a simdgroup, the tensor cores of a warpgroup give lane 4g + t the sums of rows g and g + 8 in columns
+// 2t, 2t + 1, 2t + 8 and 2t + 9. The slots of a lane are for columns 4t to 4t + 3. The same holds for the terms of the left
+// matrix. So every 16 lines and every 16 terms of the right matrix are put in the order 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15.
 #pragma once
 
 #include "MetalPerformancePrimitives/mpp_fragment.h"
@@ -17,7 +17,7 @@ namespace __tensor_ops_detail {
 template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int K, bool KnownK, class L, class R> struct alike_product {
   using fragments = fragment_product<Tile, Cores, TransposeLeft, TransposeRight, K, L, R>;
   static constexpr int down = Tile::own_down, columns = Tile::own_across * 16, blocks = up(K, 16);
-  // Of the right matrix as it lies in memory: rows, and elements of a row. Rows of 64 elements follow each other.
+  // The right matrix as it lies in memory: rows, and elements per row. Copies consist of parts of 64 elements per row.
   static constexpr int rows = TransposeRight ? columns : blocks * 16, row_elements = TransposeRight ? blocks * 16 : columns;
   static constexpr int part_bytes = rows * 128, bytes = up(row_elements, 64) * part_bytes;
   static constexpr int sums = down * columns / 2;
@@ -35,7 +35,7 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
 
   METAL_FUNC static uint place(uint row) { return (row & ~15u) | (row & 2) << 2 | (row >> 1 & 6) | (row & 1); }
 
-  // 16 elements of a row of the right matrix, as pairs; what lies outside is 0.
+  // Loads 16 elements of a row of the right matrix, as pairs; elements outside are 0.
   METAL_FUNC static void take(const R &right, uint row, uint element, long held_rows, long held_elements, bool aligned, uint (&pairs)[8]) {
     if (aligned && row < held_rows && element + 16 <= held_elements) {
       ulong address = (ulong)right.__data + (ulong)((long)row * right.__strides[1] + element) * 2;
@@ -73,9 +73,9 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     }
   }
 
-  // Begins to copy the right matrix from `address` on, where at least one row is. Elements of a row follow each other, and pairs
-  // of them are aligned. A simdgroup copies 32 pairs of a row at a time.
-  // `Ahead`: in a form that takes few instructions, and more code.
+  // Begins to copy the right matrix from `address` on, where there is at least one row. Rows are dense, and pairs of elements
+  // are aligned. A simdgroup copies 32 pairs of a row at a time. `Ahead`: whole matrices are copied without loops, by fewer
+  // instructions and more code.
   template <bool Ahead> METAL_FUNC static void begin_copy(const R &right, ulong address, long held_rows, long held_elements, uint memory) {
     constexpr uint parts = up(row_elements, 64), all = rows * parts;
     uint simdgroups = __smelt_simdgroup_count(), lane = __smelt_ptx_lane();
@@ -101,18 +101,21 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     __smelt_ptx_copy_commit();
   }
 
-  // What a thread knows of the two buffers of a product: the tile that is being copied ahead, if `address` is not 0, to which
-  // of them, and how many rows are behind it; how often the next tile was another one; and of both buffers, how many phases their barriers have had: of the
-  // parity's bit number 0 and 1 those that they have been filled, 2 and 3 those that products have left them, 4 and 5 whether one has.
+  // A thread's state of an operation, which has two buffers.
   struct ahead {
-    ulong address, shape, stride, buffer, mistakes, phases;
-    long rest;
+    ulong address; // of the matrix that is being copied ahead; 0: there is none
+    ulong shape, stride; // its lines and terms, and bytes per row
+    ulong buffer; // where it is copied to
+    ulong mistakes; // how often another matrix was needed than was copied ahead
+    // Of buffer 0 and 1: bits 0 and 1 are the parities of its barrier of copies, bits 2 and 3 those of its barrier of products; bits
+    // 4 and 5 say whether it has been used.
+    ulong phases;
+    long rest; // rows after it
   };
   static constexpr uint barrier_of_filled = 2 * bytes, barrier_of_left = 2 * bytes + 16;
 
-  // Where the right matrix is, once it has been copied. The rows behind it in memory are copied ahead, as most kernels walk over
-  // them next; those that twice did not are not asked again. Warpgroups need not wait for each other then: one computes while
-  // another one multiplies.
+  // Returns where the right matrix has been copied to. Then begins to copy the rows after it, since most kernels need them next;
+  // after two mistakes, it no longer does. Warpgroups do not wait for each other then: one can compute while another one multiplies.
   METAL_FUNC static uint take_copied(const R &right, long lines, long terms, uint alike) {
     constexpr long step = TransposeRight ? Tile::columns : K;
     uint memory = __smelt_ptx_shared_address(__smelt_alike_memory(alike)), groups = __smelt_simdgroup_count() / 4;
@@ -123,7 +126,7 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     if (next.address != address || next.shape != shape || next.stride != stride) {
       next.mistakes += next.address != 0;
       __smelt_ptx_copy_wait();
-      __smelt_ptx_sync(); // the products before have been computed
+      __smelt_ptx_sync(); // earlier products have been computed
       begin_copy<false>(right, address, TransposeRight ? lines : terms, TransposeRight ? terms : lines, memory + buffer * bytes);
       __smelt_ptx_copy_wait();
       if (!phases && __smelt_thread_index() == 0) {
@@ -136,7 +139,7 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
       __smelt_ptx_fence_async();
       __smelt_ptx_sync();
     } else {
-      // Of a kernel that moves a pointer instead of a slice, the extent stays the same: rows do not become more on the way.
+      // Kernels that move a pointer instead of a slice may never reduce the extent. So the rest never grows along a walk.
       rest = next.rest < rest ? next.rest : rest;
       __smelt_ptx_barrier_wait(memory + barrier_of_filled + 8 * buffer, (phases >> buffer & 1) ^ 1);
       __smelt_ptx_fence_async();
@@ -154,7 +157,7 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     next.phases = (phases ^ 4u << buffer) | 16u << buffer;
     return memory + buffer * bytes;
   }
-  // The product from there has been computed.
+  // Says that the product with the matrix at `place` has been computed.
   METAL_FUNC static void leave_copied(uint place, uint alike) {
     uint memory = __smelt_ptx_shared_address(__smelt_alike_memory(alike));
     __smelt_ptx_barrier_arrive(memory + barrier_of_left + (place == memory ? 0 : 8), (__smelt_thread_index() & 127) == 0);
@@ -167,14 +170,14 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
       __smelt_ptx_copy_wait();
       __smelt_alike_state(alike)[0] = 0;
     }
-    __smelt_ptx_sync(); // the product before has been computed
+    __smelt_ptx_sync(); // the last product has been computed
     copy(right, lines, terms, memory);
     __smelt_ptx_fence_async();
     __smelt_ptx_sync();
     return memory;
   }
 
-  // The left matrix in registers.
+  // Loads the left matrix into registers.
   METAL_FUNC static void take_left(const L &left, long lines, long terms, uint (&words)[down * blocks * 4]) {
     operand_bounds bounds = {lines, terms};
     bool fast = true;
@@ -207,7 +210,8 @@ template <class Tile, cores Cores, bool TransposeLeft, bool TransposeRight, int 
     return i * (columns / 2) + (2 * j + c / 2) * 4 + upper * 2 + c % 2;
   }
 
-  // Adds `terms` terms to the sums in slots. By all threads of the threadgroup, at most `lines` columns of the right matrix exist.
+  // Adds the products of `terms` terms to the sums in slots. Called by all threads of the threadgroup. The left matrix has
+  // `lines_left` rows, the right one `lines` columns.
   template <bool Adds>
   METAL_FUNC static void run(const L &left, const R &right, long lines_left, long lines, long terms, uint alike,
                              float (&slots)[Tile::capacity]) {

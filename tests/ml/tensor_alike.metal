@@ -1,5 +1,5 @@
 // Products that the simdgroups of a threadgroup compute alike: each has rows of its own, and all multiply by the same tile of
-// the right matrix. Also some that only look so. test_tensor_alike.c runs them.
+// the right matrix. Some only look alike. test_tensor_alike.c and tests/ptx/test_alike.py run them.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
@@ -11,8 +11,8 @@ struct sizes {
 
 // forward, backward: the order of the terms of one tile of columns. leaves: simdgroups without rows return. apart: simdgroups
 // walk over all columns in different orders. changes: adds 1 to the right matrix and multiplies again. ragged: the first simdgroup's
-// right matrix ends where its tile does, the others' go on. moved: the pointer of the right matrix moves on, and its extent stays
-// all terms. Both are for terms that are a multiple of K.
+// right matrix ends with its tile, those of the others do not. moved: the pointer to the right matrix moves, and its extent is
+// always all terms. ragged and moved need a multiple of K terms.
 enum walk { forward, backward, leaves, apart, changes, ragged, moved };
 
 template <typename T, int M, int N, int K, bool Transposed, bool Held, walk Walk>

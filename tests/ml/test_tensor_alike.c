@@ -1,5 +1,5 @@
-/* Products of simdgroups that share their right matrix, as PTX's warpgroups compute them (mpp_alike.h),
- * against float64; sizes that no tile divides, strides of every alignment. */
+/* Products of simdgroups that share their right matrix, which warpgroups compute on some GPUs (mpp_alike.h),
+ * against float64: sizes that no tile divides, and rows with different alignments. */
 #include "ml.h"
 
 static const struct product {
@@ -32,7 +32,7 @@ static void multiply(const struct product *p, int rows, int columns, int terms, 
                 if (p->changes) *sum += x * (y + 1);
                 sizes += fabs(x) * (fabs(y) + (p->changes ? fabs(y) + 1 : 0));
             }
-            /* Numbers to which 1 was added are rounded to 16 bits, and once more when it is taken away. */
+            /* Elements of 16 bits are rounded when 1 is added, and again when it is subtracted. */
             bound[r * columns + c] =
                 ((terms + 4) * 0x1p-23 + (p->changes ? (columns / 16 + 1) * 0x1p-10 : 0)) * sizes + 1e-6;
         }

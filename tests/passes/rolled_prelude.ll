@@ -1,4 +1,4 @@
-; On CPUs, long loops of the prelude are not unrolled on request: they are over a thread's part of a tile. Others are.
+; On CPUs, requests to unroll long loops of the prelude are removed. Those of its short loops and of the kernel's own stay.
 ; run: scalar rolled
 ; run: simd rolled
 ; expect: br label %long, !dbg

@@ -1,6 +1,6 @@
-"""Products of simdgroups that share their right matrix (src/compiler/ptx/alike.c), as PTX of compute capability 9.0, run by an
+"""Products of simdgroups that share their right matrix (src/compiler/ptx/alike.c), as PTX of compute capability 9.0 in an
 emulator: copies ahead, the order of elements in threadgroup memory, swizzled rows, warpgroup products. Run as
-`test_alike.py SMELT`. All numbers are small integers: every way of summing gives the same."""
+`test_alike.py SMELT`. All numbers are small integers, so sums are the same in every order."""
 import os
 import random
 import re
@@ -17,11 +17,11 @@ KINDS = {"half": "f16", "bfloat": "bf16"}
 
 
 class Hopper(Machine):
-    """One warpgroup. Copies are complete at once, so the waits only see that what they wait for has begun."""
+    """One warpgroup. Copies complete at once, so waits only test that the copies have begun."""
 
     def parse(self, text):
         self.barriers, self.waiting = {}, []
-        # The loop of a wait, whose labels all waits share.
+        # The loop of a wait becomes one instruction: all waits have the same labels.
         text = re.sub(r"\{ \.reg \.pred p, q;[^}]*?try_wait\S* p, (\[[^]]*\]), ([%\w]+);.*?done:\n\}", r"mbarwait.b64 \1, \2;", text, flags=re.S)
         super().parse(text)
 
@@ -65,7 +65,7 @@ class Hopper(Machine):
             super().step(thread, name, operands)
 
     def element(self, descriptor, line, term, by_lines, kind):
-        """Of a matrix in rows of 128 bytes, swizzled: a row for each line, or one for each term of 64 lines."""
+        """An element of a matrix in swizzled rows of 128 bytes: one row per line, or one per term of 64 lines."""
         start, distance = (descriptor & 0x3FFF) << 4, (descriptor >> 16 & 0x3FFF) << 4
         assert descriptor >> 62 == 1 and descriptor >> 32 & 0x3FFF == 64
         address = start + line * 128 + term * 2 if by_lines else start + line // 64 * distance + term * 128 + line % 64 * 2
@@ -112,9 +112,9 @@ def check(function, kind, m, n, transposed, shape, more, ahead):
     assert "wgmma.mma" in text and "mma.sync" not in text, f"{function}: expected products of warpgroups alone"
     assert ("cp.async.ca" in text) == ahead, f"{function}: expected {'' if ahead else 'no '}copies ahead"
     width, height = (terms, columns) if transposed else (columns, terms)
-    stride, whole = width + more, random.Random(7)
-    left = [whole.randint(-4, 4) for _ in range(rows * terms)]
-    right = [whole.randint(-4, 4) for _ in range(height * stride)]
+    stride, numbers = width + more, random.Random(7)
+    left = [numbers.randint(-4, 4) for _ in range(rows * terms)]
+    right = [numbers.randint(-4, 4) for _ in range(height * stride)]
     machine = Hopper()
     slots = [machine.allocate(pack(left, KINDS[kind])), machine.allocate(pack(right, KINDS[kind])),
              machine.allocate(b"\xff" * 4 * rows * columns), machine.allocate(struct.pack("<4i", rows, columns, terms, stride))]
@@ -127,14 +127,15 @@ def check(function, kind, m, n, transposed, shape, more, ahead):
             assert got[r * columns + c] == expected, f"{function} {shape} stride {stride}: [{r}, {c}] is {got[r * columns + c]}, expected {expected}"
 
 
-# And by how many elements rows of the right matrix are longer: odd distances have no pairs that are aligned.
+# Entry, type, m, n (0: all columns, in a kernel that writes to memory before), transposed, rows × columns × terms, and how many
+# elements rows of the right matrix are longer: where rows are an odd number of elements apart, pairs are not aligned.
 CASES = [("alike_rows", "half", 16, 64, False, (70, 70, 70), 0), ("alike_held", "bfloat", 16, 48, False, (64, 50, 90), 1),
          ("alike_columns", "bfloat", 32, 32, True, (40, 40, 170), 6), ("alike_columns_held", "half", 16, 80, True, (60, 90, 100), 0),
          ("alike_backward", "half", 32, 16, False, (40, 20, 100), 6), ("alike_changes", "half", 16, 0, False, (50, 40, 70), 1),
          ("alike_moved", "half", 16, 64, False, (40, 60, 64), 0)]
-# Where simdgroups differ, each multiplies by itself: those that wait for each other would wait forever.
+# Simdgroups that differ multiply on their own: waiting for each other, they would deadlock.
 for function in ("alike_leaves", "alike_apart", "alike_ragged"):
     assert "wgmma" not in show(function), f"{function}: simdgroups multiply together"
 for case in CASES:
-    check(*case, case[3] != 0)
+    check(*case, ahead=case[3] != 0)
 print(f"{len(CASES)} products are right")

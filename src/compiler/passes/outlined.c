@@ -18,8 +18,8 @@ static bool has_threadgroup_variables(struct unit *unit) {
     return false;
 }
 
-/* The optimiser would replace a parameter by the threadgroup variable that all calls pass, whose address only
- * the entry has. It leaves the parameters of functions that other modules may have, too. */
+/* If all calls pass the same threadgroup variable, the optimiser would use it instead of the parameter, but
+ * only the entry can compute its address. It does not change functions that other modules may define, too. */
 static void keep_parameters(LLVMValueRef function) {
     LLVMSetLinkage(function, LLVMLinkOnceODRLinkage);
     LLVMSetVisibility(function, LLVMHiddenVisibility);

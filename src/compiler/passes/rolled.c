@@ -1,7 +1,7 @@
 /* In the plain form, loops are not unrolled because the source asks for it (`#pragma unroll`): the notes on
- * their branches are removed, and LLVM decides by its own limits. On CPUs this goes for the prelude's long
- * loops in every form: they are over a thread's part of a tile, which is in memory there, so the only effect
- * of unrolling would be ten times the code.
+ * their branches are removed, and LLVM decides by its own limits. On CPUs, the same is done in every form for
+ * long loops of the prelude. They process a thread's part of a tile, which is in memory there, so unrolling
+ * would only multiply the code by ten.
  *
  * Requires: the module as clang wrote it. Establishes: unit->unrolls in the best form, whether there are such
  * notes. */
@@ -30,7 +30,8 @@ static bool has_requests(LLVMValueRef end, unsigned kind) {
     return false;
 }
 
-/* Values of a simdgroup for which no CPU has registers: with AVX-512, 32 are 64 registers. */
+/* Most values of each thread that may be in registers. With AVX-512, 32 of a simdgroup take 64 registers, and
+ * there are 32. */
 #define MANY_VALUES 32
 
 /* Whether the branch ends a round of a loop of the prelude, `for (int i = 0; i < many; i++)`. */

@@ -304,25 +304,25 @@ LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef add
     return simd_intrinsic(s, "llvm.masked.gather", types, 2, arguments, 4);
 }
 
-LLVMValueRef access_address_of(struct simd *s, const struct elements *e, LLVMValueRef number) {
+LLVMValueRef access_address_of(struct simd *s, const struct elements *e, LLVMValueRef index) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef wide = type_i64(s->unit);
     LLVMTypeRef step = LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * e->scale));
-    if (LLVMGetTypeKind(LLVMTypeOf(number)) == LLVMVectorTypeKind) wide = chunk_type(s, wide);
-    number = LLVMBuildCast(b, e->positive ? LLVMZExt : LLVMSExt, number, wide, "");
-    return LLVMBuildGEP2(b, step, e->base, &number, 1, "");
+    if (LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMVectorTypeKind) wide = chunk_type(s, wide);
+    index = LLVMBuildCast(b, e->positive ? LLVMZExt : LLVMSExt, index, wide, "");
+    return LLVMBuildGEP2(b, step, e->base, &index, 1, "");
 }
 
 /* With AVX2: one instruction for a chunk, where addresses take two. */
-static LLVMValueRef gather_numbers_by_name(struct simd *s, LLVMTypeRef element, const struct elements *e,
+static LLVMValueRef gather_indexes_by_name(struct simd *s, LLVMTypeRef element, const struct elements *e,
                                            LLVMValueRef mask) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef type = LLVMTypeOf(e->numbers), pointer = type_pointer(s->unit);
+    LLVMTypeRef type = LLVMTypeOf(e->indexes), pointer = type_pointer(s->unit);
     LLVMValueRef base = e->base;
     if (LLVMTypeOf(base) != pointer) base = LLVMBuildAddrSpaceCast(b, base, pointer, "");
     LLVMValueRef on = LLVMBuildSExt(b, mask ? mask : mask_all(s), type, "");
     LLVMValueRef scale = LLVMConstInt(LLVMInt8TypeInContext(s->unit->context), (unsigned)e->scale, false);
-    LLVMValueRef arguments[5] = {LLVMConstNull(type), base, e->numbers, on, scale};
+    LLVMValueRef arguments[5] = {LLVMConstNull(type), base, e->indexes, on, scale};
     LLVMValueRef found = simd_intrinsic(s, "llvm.x86.avx2.gather.d.d.256", NULL, 0, arguments, 5);
     return LLVMBuildBitCast(b, found, chunk_type(s, element), "");
 }
@@ -330,11 +330,11 @@ static LLVMValueRef gather_numbers_by_name(struct simd *s, LLVMTypeRef element, 
 LLVMValueRef access_gather_elements(struct simd *s, LLVMTypeRef element, const struct elements *e,
                                     LLVMValueRef mask, int align) {
     if (LLVMABISizeOfType(s->unit->layout, element) == 4 && gathers_by_name(s, element, mask))
-        return gather_numbers_by_name(s, element, e, mask);
+        return gather_indexes_by_name(s, element, e, mask);
     if (mask || access_is_short(s) || s->vector_bits == 512 || has_gather(s, element))
-        return access_gather(s, element, access_address_of(s, e, e->numbers), mask, align);
+        return access_gather(s, element, access_address_of(s, e, e->indexes), mask, align);
     LLVMValueRef addresses[GANG_MAX_LANES];
-    elements_of(s, e->numbers, addresses);
+    elements_of(s, e->indexes, addresses);
     for (int lane = 0; lane < s->chunk_lanes; lane++)
         addresses[lane] = access_address_of(s, e, addresses[lane]);
     return load_each(s, element, addresses, align);

@@ -6,7 +6,7 @@
  *   a few rows         (loads) a vector each, and shuffles: rows.c
  *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
  *   a small table      (loads) of the kernel's own: permuted vectors of it: table.c
- *   varying            looked at when it runs: unknown.c
+ *   varying            tested at run time: unknown.c
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
 #include "compiler/simd/neighbours.h"
 
@@ -42,12 +42,6 @@ struct pattern {
     bool spread;     /* … but most of them have one lane only */
 };
 
-/* The alignment of an address at this distance from one aligned to `align`. */
-static int align_at(int align, int64_t bytes) {
-    while (bytes % align) align /= 2;
-    return align;
-}
-
 static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64_t size, int align) {
     struct pattern p = {.low = offsets[0], .align = align, .neighbours = true, .same = true};
     int64_t high = offsets[0];
@@ -59,7 +53,7 @@ static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64
         p.neighbours &= offsets[i] == offsets[0] + i * size;
         p.same &= offsets[i] == offsets[0];
     }
-    for (int i = 0; i < s->chunk_lanes; i++) p.align = align_at(p.align, offsets[i] - p.low);
+    for (int i = 0; i < s->chunk_lanes; i++) p.align = access_align_at(p.align, offsets[i] - p.low);
     p.small =
         p.element && (uint64_t)(high - p.low) / (uint64_t)size < (uint64_t)(MAX_WINDOW * s->chunk_lanes);
     for (int i = 0; p.small && i < s->chunk_lanes; i++) {
@@ -105,7 +99,7 @@ static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueR
         int start = window_start(s, p, n);
         LLVMValueRef wanted = mask || p->window < s->chunk_lanes ? window_mask(s, p, start, mask) : NULL;
         pieces[n] = access_load(s, element, byte_address(s, base, p->low + start * size), wanted,
-                                align_at(p->align, start * size));
+                                access_align_at(p->align, start * size));
     }
     /* Each piece provides the lanes in it. */
     for (int n = 0; n < count; n++) {
@@ -136,7 +130,7 @@ static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base
         LLVMValueRef piece =
             shuffle_to(s, vector, LLVMGetPoison(LLVMTypeOf(vector)), indexes, s->chunk_lanes);
         access_store(s, piece, byte_address(s, base, p->low + start * size), window_mask(s, p, start, mask),
-                     align_at(p->align, start * size));
+                     access_align_at(p->align, start * size));
     }
 }
 

@@ -57,8 +57,7 @@ static uint64_t piece_bytes(struct simd *s, LLVMValueRef call, uint64_t size, bo
 }
 
 static unsigned align_at(unsigned align, uint64_t offset) {
-    while (offset % align) align /= 2;
-    return align;
+    return (unsigned)access_align_at((int)align, (int64_t)offset);
 }
 
 static LLVMTypeRef piece_type(struct simd *s, uint64_t bytes) {

@@ -170,7 +170,7 @@ LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
 LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 /* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
-/* Whether the value, which the current instruction need not use, may be read here. */
+/* Whether a value that is not an operand of the current instruction is available here. */
 bool value_is_here(struct simd *s, LLVMValueRef original);
 /* The same as it is kept: of a half of a matrix, a row. */
 LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk);
@@ -375,18 +375,23 @@ LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef add
                            int align);
 void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
                     int align);
-/* The elements of a chunk's lanes as a base that they share and a vector of signed numbers of 32 bits. */
+/* The alignment of an address at this distance from one aligned to `align`. */
+static inline int access_align_at(int align, int64_t bytes) {
+    while (bytes % align) align /= 2;
+    return align;
+}
+/* The addresses of a chunk's lanes as a base that they share and a vector of signed indexes of 32 bits. */
 struct elements {
-    LLVMValueRef base, numbers;
-    int64_t scale; /* 1, 2, 4 or 8 bytes for each number */
-    bool positive; /* no number is negative */
+    LLVMValueRef base, indexes;
+    int64_t scale; /* 1, 2, 4 or 8 bytes */
+    bool positive; /* no index is negative */
 };
-/* The address, or addresses, of a number or of a vector of them. */
-LLVMValueRef access_address_of(struct simd *s, const struct elements *e, LLVMValueRef number);
+/* The address, or addresses, of an index or of a vector of them. */
+LLVMValueRef access_address_of(struct simd *s, const struct elements *e, LLVMValueRef index);
 /* As access_gather. */
 LLVMValueRef access_gather_elements(struct simd *s, LLVMTypeRef element, const struct elements *e,
                                     LLVMValueRef mask, int align);
-/* unknown.c — accesses of one chunk whose addresses only the run can tell. */
+/* unknown.c — accesses of one chunk whose addresses are known only at run time. */
 LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk);
 void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk);
 /* The last lane that is on wins, as if the threads ran one after another. */

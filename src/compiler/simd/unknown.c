@@ -1,14 +1,14 @@
-/* Loads and stores of a chunk at addresses that only the run can tell. The code looks whether they are
- * neighbours after all, or all the same; otherwise it gathers or scatters.
+/* Loads and stores of a chunk at addresses that are known only at run time. The code tests whether they are
+ * consecutive or all the same; otherwise it gathers or scatters.
  *
- * Most are an element of an array whose number has at most 32 bits: a scalar base and a vector of numbers,
- * which takes half of the registers and instructions that addresses would, and one gather instead of two. */
+ * Most access an element of an array by an index of at most 32 bits. A scalar base and a vector of indexes
+ * then take half of the registers and instructions that addresses would, and one gather instead of two. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/simd/simd.h"
 
 /* Where the lanes of a chunk access. */
 struct target {
-    struct elements elements; /* without a base, the numbers have 64 bits and are addresses */
+    struct elements elements; /* without a base, the indexes have 64 bits and are addresses */
     LLVMTypeRef pointer;
     LLVMTypeRef element; /* of the access, of `size` bytes */
     int64_t size;
@@ -16,7 +16,7 @@ struct target {
     int align;
 };
 
-/* ---- Numbers of elements. */
+/* ---- Indexes. */
 
 #define BIAS (INT64_C(1) << 31)
 
@@ -24,9 +24,10 @@ static bool suits_scale(int64_t scale) {
     return scale == 1 || scale == 2 || scale == 4 || scale == 8;
 }
 
-/* Finds a base and numbers; false: the address has no such form here. Constants that the numbers have added
- * to them stay there: taken out, the sum could be another one if it wraps around. */
-static bool find_numbers(struct simd *s, LLVMValueRef address, int chunk, struct elements *e) {
+/* Finds a base and indexes; false: the address has no such form here. Constants that are added to an index
+ * stay part of it: the sum may wrap around. An unsigned index becomes a signed one by subtracting 2^31, which
+ * the base makes up for. */
+static bool find_indexes(struct simd *s, LLVMValueRef address, int chunk, struct elements *e) {
     LLVMBuilderRef b = s->unit->builder;
     struct place place = bounds_steps(s->unit, address);
     LLVMValueRef index = place.index;
@@ -38,23 +39,23 @@ static bool find_numbers(struct simd *s, LLVMValueRef address, int chunk, struct
     }
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(index));
     if (width > 32 || !value_is_here(s, index) || !value_is_here(s, place.root)) return false;
-    LLVMValueRef numbers = chunk_of(s, index, chunk);
+    LLVMValueRef indexes = chunk_of(s, index, chunk);
     LLVMTypeRef type = chunk_type(s, type_i32(s->unit));
-    if (width < 32) numbers = LLVMBuildCast(b, is_signed ? LLVMSExt : LLVMZExt, numbers, type, "");
+    if (width < 32) indexes = LLVMBuildCast(b, is_signed ? LLVMSExt : LLVMZExt, indexes, type, "");
     int64_t constant = place.constant;
     bool small = range_unsigned(s, index).high < (uint64_t)BIAS;
     if (!is_signed && !small) {
-        numbers = LLVMBuildXor(b, numbers, chunk_splat(s, simd_i32(s, BIAS)), "");
+        indexes = LLVMBuildXor(b, indexes, chunk_splat(s, simd_i32(s, BIAS)), "");
         constant += BIAS * place.scale;
     }
     LLVMValueRef bytes = LLVMConstInt(type_i64(s->unit), (uint64_t)constant, true);
     LLVMValueRef base = scalar_of(s, place.root);
     if (constant) base = LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), base, &bytes, 1, "");
-    *e = (struct elements){base, numbers, place.scale, small && (!is_signed || width == 32)};
+    *e = (struct elements){base, indexes, place.scale, small && (!is_signed || width == 32)};
     return true;
 }
 
-/* Addresses of lanes that are off must not decide. */
+/* Freezes the indexes: those of inactive lanes may be poison. */
 static struct target find_target(struct simd *s, LLVMValueRef access, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     bool load = LLVMIsALoadInst(access) != NULL;
@@ -66,30 +67,30 @@ static struct target find_target(struct simd *s, LLVMValueRef access, int chunk)
                        .mask = mask_chunk(s, chunk),
                        .align = (int)LLVMGetAlignment(access)};
     struct elements *e = &t.elements;
-    if (!find_numbers(s, address, chunk, e)) {
+    if (!find_indexes(s, address, chunk, e)) {
         LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
         *e = (struct elements){NULL, LLVMBuildPtrToInt(b, chunk_of(s, address, chunk), type, ""), 1, false};
     }
-    e->numbers = LLVMBuildFreeze(b, e->numbers, "");
+    e->indexes = LLVMBuildFreeze(b, e->indexes, "");
     return t;
 }
 
-/* The address, or addresses, of a number or a vector of them. */
-static LLVMValueRef address_of(struct simd *s, const struct target *t, LLVMValueRef number) {
-    if (t->elements.base) return access_address_of(s, &t->elements, number);
-    bool vector = LLVMGetTypeKind(LLVMTypeOf(number)) == LLVMVectorTypeKind;
+/* The address, or addresses, of an index or a vector of them. */
+static LLVMValueRef address_of(struct simd *s, const struct target *t, LLVMValueRef index) {
+    if (t->elements.base) return access_address_of(s, &t->elements, index);
+    bool vector = LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMVectorTypeKind;
     LLVMTypeRef type = vector ? chunk_type(s, t->pointer) : t->pointer;
-    return LLVMBuildIntToPtr(s->unit->builder, number, type, "");
+    return LLVMBuildIntToPtr(s->unit->builder, index, type, "");
 }
 
 static LLVMValueRef gather(struct simd *s, const struct target *t) {
     if (t->elements.base) return access_gather_elements(s, t->element, &t->elements, t->mask, t->align);
-    return access_gather(s, t->element, address_of(s, t, t->elements.numbers), t->mask, t->align);
+    return access_gather(s, t->element, address_of(s, t, t->elements.indexes), t->mask, t->align);
 }
 
 /* ---- Which way to access. */
 
-/* i1: whether all active lanes have lane 0's number plus lane × step, and none wraps around. */
+/* i1: whether all active lanes have lane 0's index plus lane × step, and none wraps around. */
 static LLVMValueRef lanes_follow(struct simd *s, const struct target *t, LLVMValueRef first, int64_t step) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = LLVMTypeOf(first);
@@ -97,11 +98,11 @@ static LLVMValueRef lanes_follow(struct simd *s, const struct target *t, LLVMVal
     for (int i = 0; i < s->chunk_lanes; i++) steps[i] = i * step;
     LLVMValueRef expected =
         LLVMBuildAdd(b, chunk_splat(s, first), lanes_constant(s, type, steps, s->chunk_lanes), "");
-    LLVMValueRef differs = LLVMBuildICmp(b, LLVMIntNE, t->elements.numbers, expected, "");
+    LLVMValueRef differs = LLVMBuildICmp(b, LLVMIntNE, t->elements.indexes, expected, "");
     if (t->mask) differs = LLVMBuildAnd(b, differs, t->mask, "");
     LLVMValueRef follow = LLVMBuildNot(b, mask_any(s, &differs, 1), "follow");
     if (!t->elements.base || step == 0) return follow;
-    /* Lane 0 may be off, and its number negative where no active lane's is. */
+    /* Lane 0 may be off, and its index negative where no active lane's is. */
     LLVMIntPredicate at_most = t->elements.positive ? LLVMIntULE : LLVMIntSLE;
     LLVMValueRef most = LLVMConstInt(type, (uint64_t)(INT32_MAX - last), true);
     return LLVMBuildAnd(b, follow, LLVMBuildICmp(b, at_most, first, most, ""), "");
@@ -114,14 +115,8 @@ static LLVMValueRef are_neighbours(struct simd *s, const struct target *t, LLVMV
     return lanes_follow(s, t, first, t->size / t->elements.scale);
 }
 
-static LLVMValueRef first_number(struct simd *s, const struct target *t) {
-    return LLVMBuildExtractElement(s->unit->builder, t->elements.numbers, simd_i32(s, 0), "");
-}
-
-/* The alignment of an address at this distance from one aligned to `align`. */
-static int align_at(int align, int64_t bytes) {
-    while (bytes % align) align /= 2;
-    return align;
+static LLVMValueRef first_index(struct simd *s, const struct target *t) {
+    return LLVMBuildExtractElement(s->unit->builder, t->elements.indexes, simd_i32(s, 0), "");
 }
 
 struct ways {
@@ -133,7 +128,7 @@ struct ways {
 static struct ways choose_way(struct simd *s, const struct target *t) {
     LLVMBuilderRef b = s->unit->builder;
     struct ways w;
-    LLVMValueRef first = first_number(s, t);
+    LLVMValueRef first = first_index(s, t);
     w.first_address = address_of(s, t, first);
     LLVMValueRef follow = are_neighbours(s, t, first);
     w.neighbours = simd_block(s, "neighbours");
@@ -165,7 +160,7 @@ LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef values[3];
     LLVMBasicBlockRef ends[3];
     LLVMPositionBuilderAtEnd(b, w.neighbours);
-    values[0] = access_load(s, t.element, w.first_address, t.mask, align_at(t.align, t.size));
+    values[0] = access_load(s, t.element, w.first_address, t.mask, access_align_at(t.align, t.size));
     ends[0] = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, w.after);
     LLVMPositionBuilderAtEnd(b, w.same);
@@ -188,19 +183,19 @@ void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk) {
     LLVMValueRef vector = chunk_of(s, LLVMGetOperand(store, 0), chunk);
     struct target t = find_target(s, store, chunk);
     if (!has_ways(s)) {
-        access_scatter(s, vector, address_of(s, &t, t.elements.numbers), t.mask, t.align);
+        access_scatter(s, vector, address_of(s, &t, t.elements.indexes), t.mask, t.align);
         return;
     }
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef first = first_number(s, &t);
+    LLVMValueRef first = first_index(s, &t);
     LLVMBasicBlockRef neighbours = simd_block(s, "neighbours"), apart = simd_block(s, "apart"),
                       after = simd_block(s, "after");
     LLVMBuildCondBr(b, are_neighbours(s, &t, first), neighbours, apart);
     LLVMPositionBuilderAtEnd(b, neighbours);
-    access_store(s, vector, address_of(s, &t, first), t.mask, align_at(t.align, t.size));
+    access_store(s, vector, address_of(s, &t, first), t.mask, access_align_at(t.align, t.size));
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, apart);
-    access_scatter(s, vector, address_of(s, &t, t.elements.numbers), t.mask, t.align);
+    access_scatter(s, vector, address_of(s, &t, t.elements.indexes), t.mask, t.align);
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, after);
 }

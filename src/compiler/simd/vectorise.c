@@ -356,8 +356,8 @@ static int count_unknown(struct simd *s) {
     return count;
 }
 
-/* Code of guarded kernels is written twice. With few accesses, a large gang gains little by it. An access to
- * addresses that only the run can tell becomes several blocks. */
+/* Guarded kernels get two versions. With few accesses, a large gang gains little by that. An access whose
+ * addresses are known only at run time becomes several blocks, which count as so many instructions. */
 #define FEW_ACCESSES 6
 #define MAX_GUARDED_INSTRUCTIONS 300
 #define UNKNOWN_INSTRUCTIONS 16
