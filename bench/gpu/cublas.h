@@ -9,8 +9,14 @@ const char *cublas_open(void);
 
 enum cublas_type { CUBLAS_FLOAT32, CUBLAS_FLOAT16, CUBLAS_BFLOAT16 };
 
-/* Enqueues c = a · b on the stream, square of n, row-major, addresses on the GPU; float32 without TF32, the
- * others with sums in float32. NULL, or a sentence. */
-const char *cublas_matmul(void *stream, enum cublas_type type, uint64_t a, uint64_t b, uint64_t c, int64_t n);
+/* That many products of (m, k) and (k, n), one behind the other in memory. */
+struct cublas_sizes {
+    int64_t products, m, n, k;
+};
+
+/* Enqueues c = a · b on the stream, row-major, addresses on the GPU; float32 without TF32, the others with
+ * sums in float32. NULL, or a sentence. */
+const char *cublas_matmul(void *stream, enum cublas_type type, uint64_t a, uint64_t b, uint64_t c,
+                          const struct cublas_sizes *sizes);
 
 #endif

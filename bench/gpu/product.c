@@ -60,9 +60,9 @@ static smelt_status run_cublas(void *context) {
     enum cublas_type type = product->dtype == SMELT_FLOAT32   ? CUBLAS_FLOAT32
                             : product->dtype == SMELT_FLOAT16 ? CUBLAS_FLOAT16
                                                               : CUBLAS_BFLOAT16;
-    return gpu_driver_status(cublas_matmul(smelt_stream_native(product->gpu->stream), type,
-                                           gpu_place(product->a), gpu_place(product->b),
-                                           gpu_place(product->c), product->n));
+    return gpu_driver_status(cublas_matmul(
+        smelt_stream_native(product->gpu->stream), type, gpu_place(product->a), gpu_place(product->b),
+        gpu_place(product->c), &(struct cublas_sizes){1, product->n, product->n, product->n}));
 }
 
 const char *gpu_product_enter_cublas(struct contest *contest, struct gpu_product *product,

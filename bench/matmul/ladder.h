@@ -4,13 +4,13 @@
 
 #include "bench/harness.h"
 
-/* One product on one device. */
+/* One product, or several of one size, on one device. */
 struct ladder {
     struct bench *bench;
     const char *device; /* "cpu" or "cuda:0" */
-    char job[64];
+    char job[96];
     smelt_dtype dtype;
-    int64_t m, n, k;
+    int64_t products, m, n, k;
     smelt_array *a, *b, *c; /* on the device */
     smelt_array *x, *y, *z; /* float32 on the host, of the same values; z for a library's result */
     /* GPUs. */
@@ -27,14 +27,20 @@ struct rung {
     struct ladder *ladder;
     char name[48];
     const char *algorithm;
+    int runs; /* of a sample, which gives the time of one; 0 as 1 */
 };
 
 /* The seconds of `count` runs on the ladder's device, by one. */
 smelt_status ladder_time(struct ladder *ladder, smelt_status (*run)(void *context), void *context, int count,
                          double *seconds);
 
-/* Runs it into poisoned c and compares some rows with sums in double precision; false: reported. */
-bool ladder_is_right(struct ladder *ladder, smelt_status (*run)(void *context), struct rung *rung);
+/* How many runs make a sample of a GPU long: short ones are enqueued more slowly than they run. */
+int ladder_runs(struct ladder *ladder, smelt_status (*run)(void *context), void *context);
+
+/* Runs it after filling c and memory of its size with NaN, and compares some rows of the result, a new
+ * reference, with sums in double precision; false: reported. */
+bool ladder_is_right(struct ladder *ladder,
+                     smelt_status (*run)(const struct rung *rung, smelt_array **result), struct rung *rung);
 
 /* rivals.c: whether the device's library takes part, and enters its case and those of the bounds; the names
  * are NULL for what is missing, which is reported. */

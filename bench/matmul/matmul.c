@@ -15,29 +15,31 @@
 #define MOST_CASES (MOST_RUNGS + 3)
 
 struct size {
-    int64_t m, n, k;
+    int64_t products, m, n, k;
 };
 
 /* ---- What is asked for. */
 
 static const char *const dtype_names[] = {"float32", "float16", "bfloat16"};
 
-/* "1024", or "1000x517x300" for M, N and K; false: neither. */
+/* "1024", "1000x517x300" for M, N and K, or "64x256x256x256" for that many products; false: none of these. */
 static bool parse_size(const char *text, size_t length, struct size *size) {
     char word[64], *end;
-    long long part[3];
+    long long part[4];
     if (length >= sizeof word) return false;
     memcpy(word, text, length);
     word[length] = 0;
     int count = 0;
-    for (char *at = word; count < 3; at = end + 1) {
+    for (char *at = word; count < 4; at = end + 1) {
         part[count] = strtoll(at, &end, 10);
         if (end == at || part[count] < 1 || part[count] > 1 << 20) return false;
         count++;
         if (*end != 'x') break;
     }
     if (*end || count == 2) return false;
-    *size = count == 1 ? (struct size){part[0], part[0], part[0]} : (struct size){part[0], part[1], part[2]};
+    *size = count == 1   ? (struct size){1, part[0], part[0], part[0]}
+            : count == 3 ? (struct size){1, part[0], part[1], part[2]}
+                         : (struct size){part[0], part[1], part[2], part[3]};
     return true;
 }
 
@@ -67,9 +69,11 @@ bool bench_matmul_check(const struct bench_products *wanted, char *message, size
     int count;
     const char *wrong = "";
     if (wanted->sizes && !parse_sizes(wanted->sizes, sizes, &count, &wrong)) {
-        snprintf(message, size,
-                 "--sizes is '%s', expected up to %d sizes like 1024 or 1000x517x300 (M, N, K), with commas",
-                 wanted->sizes, MOST_SIZES);
+        snprintf(
+            message, size,
+            "--sizes is '%s', expected up to %d sizes like 1024, 1000x517x300 (M, N, K) or 64x256x256x256 "
+            "(products, M, N, K), with commas",
+            wanted->sizes, MOST_SIZES);
         return false;
     }
     bool known = !wanted->dtype;
@@ -104,29 +108,33 @@ static smelt_dtype dtype_of(const char *name) {
 
 /* ---- A rung. */
 
-static smelt_status run_rung(void *context) {
-    const struct rung *rung = context;
+/* *result is a new reference. On the host, a step writes to the ladder's c, as OpenBLAS does: new memory
+ * would take longer. */
+static smelt_status multiply(const struct rung *rung, smelt_array **result) {
     const struct ladder *l = rung->ladder;
-    if (rung->algorithm)
-        return matmul_run(&(struct matmul_desc){.algorithm = rung->algorithm,
-                                                .a = l->a,
-                                                .b = l->b,
-                                                .c = l->c,
-                                                .device = l->device,
-                                                .stream = l->stream});
-    smelt_array *result;
-    smelt_status status = smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_MATMUL,
-                                                          .inputs = {l->a, l->b},
-                                                          .device = l->device,
-                                                          .stream = l->stream},
-                                      &result);
-    if (status == SMELT_OK) smelt_array_release(result);
+    if (!rung->algorithm || l->start)
+        return smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_MATMUL,
+                                               .inputs = {l->a, l->b},
+                                               .algorithm = rung->algorithm,
+                                               .device = l->device,
+                                               .stream = l->stream},
+                           result);
+    *result = smelt_array_retain(l->c);
+    return matmul_run(&(struct matmul_desc){
+        .algorithm = rung->algorithm, .a = l->a, .b = l->b, .c = l->c, .device = l->device});
+}
+
+static smelt_status run_rung(void *context) {
+    smelt_array *result = NULL;
+    smelt_status status = multiply(context, &result);
+    smelt_array_release(result);
     return status;
 }
 
 static smelt_status measure_rung(void *context, double *seconds) {
     struct rung *rung = context;
-    return ladder_time(rung->ladder, run_rung, rung, 1, seconds);
+    if (!rung->runs) rung->runs = ladder_runs(rung->ladder, run_rung, rung);
+    return ladder_time(rung->ladder, run_rung, rung, rung->runs, seconds);
 }
 
 /* What takes seconds takes part in a few rounds. */
@@ -140,8 +148,17 @@ static int rounds_of(const struct rung *rung) {
 
 /* ---- A ladder. */
 
+static double elements_of(const struct ladder *l) {
+    return (double)(l->products * l->m * l->n);
+}
+
+static double operations_of(const struct ladder *l) {
+    return 2 * elements_of(l) * (double)l->k;
+}
+
 static double bytes_of(const struct ladder *l) {
-    return (double)(l->m * l->k + l->k * l->n + l->m * l->n) * (double)smelt_dtype_bytes(l->dtype);
+    return (double)(l->products * (l->m * l->k + l->k * l->n + l->m * l->n)) *
+           (double)smelt_dtype_bytes(l->dtype);
 }
 
 static smelt_status measure(struct ladder *ladder) {
@@ -154,8 +171,8 @@ static smelt_status measure(struct ladder *ladder) {
     for (int i = 0; i < rivals.count; i++) {
         cases[case_count] = rivals.cases[i];
         if (!cases[case_count].work) {
-            cases[case_count].work = 2.0 * (double)ladder->m * (double)ladder->n * (double)ladder->k;
-            cases[case_count].elements = (double)ladder->m * (double)ladder->n;
+            cases[case_count].work = operations_of(ladder);
+            cases[case_count].elements = elements_of(ladder);
             cases[case_count].peak = rivals.peak;
             cases[case_count].work_unit = "FLOP";
         }
@@ -163,13 +180,13 @@ static smelt_status measure(struct ladder *ladder) {
     }
     for (int i = 0;; i++) {
         const char *name = matmul_name(i);
-        if (name && wanted && !lists(wanted, name)) continue;
-        if (!name && wanted) break;
+        bool several = ladder->products > 1; /* which a step does not take */
+        if (name && (several || (wanted && !lists(wanted, name)))) continue;
+        if (!name && wanted && !several) break;
         struct rung *rung = &rungs[count];
         *rung = (struct rung){.ladder = ladder, .algorithm = name};
         snprintf(rung->name, sizeof rung->name, "%s/%s", device, name ? name : "a @ b");
-        /* matmul allocates its result: tests check it. */
-        if (!name || ladder_is_right(ladder, run_rung, rung)) {
+        if (ladder_is_right(ladder, multiply, rung)) {
             cases[case_count++] =
                 (struct bench_case){.job = ladder->job,
                                     .variant = rung->name,
@@ -179,8 +196,8 @@ static smelt_status measure(struct ladder *ladder) {
                                     .measure = measure_rung,
                                     .context = rung,
                                     .most_rounds = ladder->bench->quick ? 1 : rounds_of(rung),
-                                    .work = 2.0 * (double)ladder->m * (double)ladder->n * (double)ladder->k,
-                                    .elements = (double)ladder->m * (double)ladder->n,
+                                    .work = operations_of(ladder),
+                                    .elements = elements_of(ladder),
                                     .bytes = bytes_of(ladder),
                                     .work_unit = "FLOP"};
             count++;
@@ -204,8 +221,13 @@ static smelt_status prepare_matrix(struct ladder *ladder, smelt_shape shape, uin
     return status;
 }
 
+/* The shape of a product's matrix, or of all products' matrices. */
+static smelt_shape shape_of(const struct ladder *ladder, int64_t rows, int64_t columns) {
+    return ladder->products == 1 ? SHAPE_OF(rows, columns) : SHAPE_OF(ladder->products, rows, columns);
+}
+
 static smelt_status prepare(struct ladder *ladder) {
-    smelt_shape c = SHAPE_OF(ladder->m, ladder->n);
+    smelt_shape c = shape_of(ladder, ladder->m, ladder->n);
     smelt_status status = SMELT_OK;
     if (strcmp(ladder->device, "cpu") != 0) {
         status = smelt_stream_create(ladder->device, &ladder->stream);
@@ -213,9 +235,9 @@ static smelt_status prepare(struct ladder *ladder) {
         if (status == SMELT_OK) status = smelt_event_create(ladder->device, &ladder->end);
     }
     if (status == SMELT_OK)
-        status = prepare_matrix(ladder, SHAPE_OF(ladder->m, ladder->k), 8, &ladder->x, &ladder->a);
+        status = prepare_matrix(ladder, shape_of(ladder, ladder->m, ladder->k), 8, &ladder->x, &ladder->a);
     if (status == SMELT_OK)
-        status = prepare_matrix(ladder, SHAPE_OF(ladder->k, ladder->n), 9, &ladder->y, &ladder->b);
+        status = prepare_matrix(ladder, shape_of(ladder, ladder->k, ladder->n), 9, &ladder->y, &ladder->b);
     if (status == SMELT_OK) status = new_floats(c, &ladder->z);
     if (status == SMELT_OK)
         status = ladder->stream ? smelt_array_create_on(ladder->device, ladder->dtype, c, &ladder->c)
@@ -234,9 +256,16 @@ static void release(struct ladder *ladder) {
 
 static void climb(struct bench *bench, const char *device, const struct size *size) {
     const char *dtype = bench->products.dtype ? bench->products.dtype : dtype_names[0];
-    struct ladder ladder = {
-        .bench = bench, .device = device, .dtype = dtype_of(dtype), .m = size->m, .n = size->n, .k = size->k};
-    snprintf(ladder.job, sizeof ladder.job, "product-%lldx%lldx%lld-%s", (long long)size->m,
+    struct ladder ladder = {.bench = bench,
+                            .device = device,
+                            .dtype = dtype_of(dtype),
+                            .products = size->products,
+                            .m = size->m,
+                            .n = size->n,
+                            .k = size->k};
+    char several[32] = "";
+    if (size->products > 1) snprintf(several, sizeof several, "%lldx", (long long)size->products);
+    snprintf(ladder.job, sizeof ladder.job, "product-%s%lldx%lldx%lld-%s", several, (long long)size->m,
              (long long)size->n, (long long)size->k, dtype);
     smelt_status status = prepare(&ladder);
     if (status == SMELT_OK) status = measure(&ladder);
@@ -250,7 +279,7 @@ static smelt_status run(struct bench *bench) {
     const char *wrong;
     struct size sizes[MOST_SIZES];
     int count = 1;
-    sizes[0] = bench->quick ? (struct size){128, 128, 128} : (struct size){1024, 1024, 1024};
+    sizes[0] = bench->quick ? (struct size){1, 128, 128, 128} : (struct size){1, 1024, 1024, 1024};
     if (wanted->sizes) (void)parse_sizes(wanted->sizes, sizes, &count, &wrong);
     bool host = !wanted->device || strcmp(wanted->device, "cpu") == 0, gpu = !host || !wanted->device;
     smelt_status there = gpu ? smelt_device_memory(GPU, &unused, &total) : SMELT_OK;

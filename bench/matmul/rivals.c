@@ -20,8 +20,11 @@ static bool is_host(const struct ladder *ladder) {
 
 static smelt_status run_openblas(void *context) {
     const struct ladder *ladder = ((struct rung *)context)->ladder;
-    openblas_product(smelt_array_data(ladder->x), smelt_array_data(ladder->y), smelt_array_data(ladder->z),
-                     ladder->m, ladder->n, ladder->k);
+    const float *x = smelt_array_data(ladder->x), *y = smelt_array_data(ladder->y);
+    float *z = smelt_array_data(ladder->z);
+    int64_t m = ladder->m, n = ladder->n, k = ladder->k;
+    for (int64_t i = 0; i < ladder->products; i++)
+        openblas_product(x + i * m * k, y + i * k * n, z + i * m * n, m, n, k);
     return SMELT_OK;
 }
 
@@ -39,20 +42,22 @@ static smelt_status run_cublas(void *context) {
     library_error = cublas_matmul(smelt_stream_native(ladder->stream), type,
                                   (gpu_address)(uintptr_t)smelt_array_data(ladder->a),
                                   (gpu_address)(uintptr_t)smelt_array_data(ladder->b),
-                                  (gpu_address)(uintptr_t)smelt_array_data(ladder->c), ladder->n);
+                                  (gpu_address)(uintptr_t)smelt_array_data(ladder->c),
+                                  &(struct cublas_sizes){ladder->products, ladder->m, ladder->n, ladder->k});
     return library_error ? SMELT_ERROR_INTERNAL : SMELT_OK;
 }
 
 static smelt_status measure_library(void *context, double *seconds) {
     struct rung *rung = context;
-    return ladder_time(rung->ladder, is_host(rung->ladder) ? run_openblas : run_cublas, rung, 1, seconds);
+    struct ladder *ladder = rung->ladder;
+    if (is_host(ladder)) return ladder_time(ladder, run_openblas, rung, 1, seconds);
+    if (!rung->runs) rung->runs = ladder_runs(ladder, run_cublas, rung);
+    return ladder_time(ladder, run_cublas, rung, rung->runs, seconds);
 }
 
 /* NULL, or why it does not take part. */
 static const char *open_library(const struct ladder *ladder) {
     if (is_host(ladder)) return openblas_open(team_size()) ? NULL : "not installed (libopenblas.so.0)";
-    if (ladder->m != ladder->n || ladder->n != ladder->k)
-        return "cuBLAS is measured with square matrices only";
     const char *why = gpu_driver_open();
     return why ? why : cublas_open();
 }

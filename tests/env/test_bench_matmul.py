@@ -44,10 +44,24 @@ def test_chosen_steps_in_a_table_and_a_picture(scratch):
     expect(texts.count("cpu/best") >= 2 and "product-64x64x64-float32" in texts, f"not in the picture: {texts}")
 
 
+def test_several_products_are_those_of_matmul(scratch):
+    done, rows = run_json(scratch, "--device", "cpu", "--sizes", "5x30x20x10", "--algorithm", "best")
+    expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
+    expect_equal({row["job"] for row in rows}, {"product-5x30x20x10-float32"}, "the jobs")
+    steps = [row for row in rows if row["variant"].startswith("cpu/") and row.get("elements") and "Open" not in row["variant"]]
+    expect_equal([row["variant"] for row in steps], ["cpu/a @ b"], "the steps")
+    expect_equal(steps[0]["elements"], 5 * 30 * 20, "the elements")
+    expect(abs(steps[0]["per_s"] * steps[0]["median_s"] - 2 * 5 * 30 * 20 * 10) < 1, f"not the rate: {steps[0]}")
+
+
+SIZES = "like 1024, 1000x517x300 (M, N, K) or 64x256x256x256 (products, M, N, K), with commas"
+
+
 def test_choices_are_checked(scratch):
     for arguments, message in (
-            (["--sizes", "12,x"], "--sizes is '12,x', expected up to 16 sizes like 1024 or 1000x517x300 (M, N, K), with commas"),
-            (["--sizes", "1x2"], "--sizes is '1x2', expected up to 16 sizes like 1024 or 1000x517x300 (M, N, K), with commas"),
+            (["--sizes", "12,x"], "--sizes is '12,x', expected up to 16 sizes " + SIZES),
+            (["--sizes", "1x2"], "--sizes is '1x2', expected up to 16 sizes " + SIZES),
+            (["--sizes", "1x2x3x4x5"], "--sizes is '1x2x3x4x5', expected up to 16 sizes " + SIZES),
             (["--dtype", "int8"], "--dtype is 'int8', expected float32, float16 or bfloat16"),
             (["--algorithm", "tiled,fast"], "--algorithm: 'fast' is unknown; expected some of " + " ".join(ALGORITHMS)),
             (["--device", "tpu"], "--device is 'tpu', expected cpu or cuda")):
