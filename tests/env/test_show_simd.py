@@ -125,6 +125,17 @@ def test_lanes_that_fall_into_rows_are_loads(scratch):
         expect_not_in(text, "gather")
 
 
+def test_vectors_that_do_not_straddle_rows_need_no_gather(scratch):
+    for number in "int", "uint":
+        for quotient, remainder in ("i / 24", "i % 24"), ("i >> 5", "i & 31"):
+            loop = f"for ({number} i = thread_index_in_threadgroup; i < n; i += 64) "
+            body = f"threadgroup float tile[64][40];\n{loop}tile[{quotient}][{remainder}] = x[({quotient}) * n + ({remainder})];\n" \
+                   f"threadgroup_barrier(mem_flags::mem_threadgroup);\nout[thread_index_in_threadgroup] = tile[thread_index_in_threadgroup][3];\n"
+            text = scratch.run(["show", "--body", scratch.file("k.body", body.replace("< n", "< 1152")), *FLOATS.split(), "-i", "n=64",
+                                "--why"], SMELT_CPU="avx2").stdout
+            expect_not_in(text, "k.body:2:", "scatter")
+
+
 def test_rows_of_unknown_length_keep_their_strides(scratch):
     body = ("threadgroup float tile[256];\nuint row = thread_position_in_grid.y * n, t = thread_index_in_threadgroup;\n"
             "tile[t] = x[row];\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[row + i] = tile[t] + x[2 * (row + i)];\n")

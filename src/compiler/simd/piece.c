@@ -5,6 +5,7 @@
  * `piece` of a value is the shape with the offsets within chunks (0 at the first lane of each), or NO_PIECE.
  */
 #include "compiler/simd/simd.h"
+#include "compiler/zeros.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -52,7 +53,93 @@ static bool is_copyable(LLVMValueRef i) {
     }
 }
 
-/* The rules of transfer.c that do not depend on lane 0. */
+/* ---- Quotients and remainders. A chunk whose first lane has a multiple of 2^n, and whose offsets are below
+ * 2^n, does not straddle a multiple of a divisor that 2^n divides: i / 24 and i % 24 of 8 consecutive i. */
+
+#define MOST_LOW_BITS 62
+
+/* Low bits that are zero in the first lane of each chunk. */
+static unsigned first_lane_zeros(struct simd *s, LLVMValueRef value) {
+    int shape = shape_of(s, value);
+    if (shape < 0) return 0;
+    unsigned zeros = range_zero_bits(s, value);
+    const int64_t *offsets = shape_offsets(s, shape);
+    for (int l = 0; l < s->lanes; l += s->chunk_lanes) {
+        unsigned own = zeros_of_number((uint64_t)offsets[l]);
+        if (own < zeros) zeros = own;
+    }
+    return zeros < MOST_LOW_BITS ? zeros : MOST_LOW_BITS;
+}
+
+/* Whether no chunk of the value straddles a multiple of the divisor. */
+static bool is_undivided(struct simd *s, LLVMValueRef value, uint64_t divisor) {
+    int view = piece_view(s, value);
+    if (view < 0 || !divisor) return false;
+    unsigned zeros = first_lane_zeros(s, value), of_divisor = zeros_of_number(divisor);
+    uint64_t least = UINT64_C(1) << (zeros < of_divisor ? zeros : of_divisor);
+    const int64_t *offsets = shape_offsets(s, view);
+    for (int l = 0; l < s->lanes; l++)
+        if (offsets[l] < 0 || (uint64_t)offsets[l] >= least) return false;
+    return true;
+}
+
+/* The constant by which an unsigned division, or what is written for one, divides; 0: something else. Bits of
+ * numbers that may be negative are not divided as they are. */
+static uint64_t divisor_of(struct simd *s, LLVMValueRef i, bool remainder) {
+    int64_t constant = 0;
+    if (!LLVMIsABinaryOperator(i) || !shape_constant(LLVMGetOperand(i, 1), &constant) || constant <= 0)
+        return 0;
+    uint64_t c = (uint64_t)constant;
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMSDiv:
+    case LLVMSRem:
+        if (remainder != (LLVMGetInstructionOpcode(i) == LLVMSRem)) return 0;
+        return range_unsigned(s, LLVMGetOperand(i, 0)).high >> (shape_width(i) - 1) ? 0 : c;
+    case LLVMUDiv:
+        return remainder ? 0 : c;
+    case LLVMURem:
+        return remainder ? c : 0;
+    case LLVMLShr:
+        return remainder || c >= MOST_LOW_BITS ? 0 : UINT64_C(1) << c;
+    case LLVMAnd:
+        return remainder && (c & (c + 1)) == 0 ? c + 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+/* What is divided where x - x / c * c stands for x % c, as LLVM writes it if it has the quotient. */
+static LLVMValueRef divided_by_difference(struct simd *s, LLVMValueRef i, uint64_t *divisor) {
+    if (!LLVMIsABinaryOperator(i) || LLVMGetInstructionOpcode(i) != LLVMAdd) return NULL;
+    for (unsigned o = 0; o < 2; o++) {
+        LLVMValueRef product = LLVMGetOperand(i, o), x = LLVMGetOperand(i, 1 - o);
+        int64_t factor = 0;
+        if (!LLVMIsABinaryOperator(product) || LLVMGetInstructionOpcode(product) != LLVMMul ||
+            !shape_constant(LLVMGetOperand(product, 1), &factor))
+            continue;
+        LLVMValueRef quotient = LLVMGetOperand(product, 0);
+        *divisor = divisor_of(s, quotient, false);
+        if (*divisor && (uint64_t)factor == -*divisor && LLVMGetOperand(quotient, 0) == x) return x;
+    }
+    return NULL;
+}
+
+/* A remainder that, widened, does not wrap between the lanes of a chunk. */
+static bool is_small_remainder(struct simd *s, LLVMValueRef i) {
+    uint64_t divisor = divisor_of(s, i, true);
+    LLVMValueRef divided = divisor ? LLVMGetOperand(i, 0) : divided_by_difference(s, i, &divisor);
+    return divided && divisor <= UINT64_C(1) << (shape_width(i) - 1) && is_undivided(s, divided, divisor);
+}
+
+static int piece_of_division(struct simd *s, LLVMValueRef i, int view) {
+    LLVMValueRef divided = LLVMGetOperand(i, 0);
+    uint64_t divisor = divisor_of(s, i, false);
+    if (divisor) return is_undivided(s, divided, divisor) ? SHAPE_UNIFORM : NO_PIECE;
+    divisor = divisor_of(s, i, true);
+    return divisor && is_undivided(s, divided, divisor) ? view : NO_PIECE;
+}
+
+/* The rules of transfer.c that do not depend on lane 0, and those for divisions. */
 static int piece_of_affine(struct simd *s, LLVMValueRef i) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     LLVMTypeRef type;
@@ -76,8 +163,16 @@ static int piece_of_affine(struct simd *s, LLVMValueRef i) {
         return shape_combine(s, a, (int64_t)1 << constant, 0, 0, shape_width(i));
     case LLVMTrunc:
         return shape_combine(s, a, 1, 0, 0, shape_width(i));
+    case LLVMUDiv:
+    case LLVMURem:
+    case LLVMSDiv:
+    case LLVMSRem:
+    case LLVMLShr:
+    case LLVMAnd:
+        return piece_of_division(s, i, a);
     case LLVMSExt:
     case LLVMZExt:
+        if (is_small_remainder(s, LLVMGetOperand(i, 0))) return a;
         if (!s->code->small || shape_width(LLVMGetOperand(i, 0)) != 32 || !shape_is_near(s, a) ||
             !shape_is_index(i))
             return NO_PIECE;
