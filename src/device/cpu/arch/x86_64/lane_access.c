@@ -5,6 +5,25 @@
 #define FOR_EACH_LANE(lane, lanes) \
     for (uint32_t left = (lanes), lane; left && ((lane = (uint32_t)__builtin_ctz(left)), 1); left &= left - 1)
 
+/* At most 256 bytes; the last words may overlap. */
+static inline __attribute__((always_inline, target("general-regs-only"))) void
+copy(char *to, const char *from, size_t size) {
+    if (size >= 8) {
+        for (size_t at = 0; at + 8 < size; at += 8) memcpy(to + at, from + at, 8);
+        memcpy(to + size - 8, from + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + size - 4, from + size - 4, 4);
+    } else if (size >= 2) {
+        memcpy(to, from, 2);
+        memcpy(to + size - 2, from + size - 2, 2);
+    } else {
+        *to = *from;
+    }
+}
+
+/* A row is loaded with the lanes between active ones: it is shorter than a page, so that their memory is in
+ * the page of the first active lane or of the last one. It is stored at once if there are none of these. */
 #define ACCESS(bytes)                                                                               \
     void smelt_runtime_load_lanes_##bytes(char *const *addresses, char *values, uint32_t lanes) {   \
         FOR_EACH_LANE(lane, lanes) memcpy(values + (size_t)lane * (bytes), addresses[lane], bytes); \
@@ -13,10 +32,18 @@
         FOR_EACH_LANE(lane, lanes) memcpy(addresses[lane], values + (size_t)lane * (bytes), bytes); \
     }                                                                                               \
     void smelt_runtime_load_row_##bytes(char *row, char *values, uint32_t lanes) {                  \
-        FOR_EACH_LANE(lane, lanes)                                                                  \
-        memcpy(values + (size_t)lane * (bytes), row + (size_t)lane * (bytes), bytes);               \
+        if (!lanes) return;                                                                         \
+        size_t first = (size_t)__builtin_ctz(lanes), end = 32 - (size_t)__builtin_clz(lanes);       \
+        copy(values + first * (bytes), row + first * (bytes), (end - first) * (bytes));             \
     }                                                                                               \
     void smelt_runtime_store_row_##bytes(char *row, char *values, uint32_t lanes) {                 \
+        uint32_t gaps = lanes & (lanes + (lanes & -lanes));                                         \
+        if (!lanes) return;                                                                         \
+        if (!gaps) {                                                                                \
+            size_t first = (size_t)__builtin_ctz(lanes), end = 32 - (size_t)__builtin_clz(lanes);   \
+            copy(row + first * (bytes), values + first * (bytes), (end - first) * (bytes));         \
+            return;                                                                                 \
+        }                                                                                           \
         FOR_EACH_LANE(lane, lanes)                                                                  \
         memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
     }
