@@ -118,24 +118,6 @@ static uint64_t constant_of(LLVMValueRef call, unsigned operand) {
     return LLVMConstIntGetZExtValue(LLVMGetOperand(call, operand));
 }
 
-struct span {
-    int64_t least, most;
-};
-
-static struct span span_among(struct simd *s, int shape, int first, int count) {
-    const int64_t *offsets = shape_offsets(s, shape);
-    struct span span = {offsets[first], offsets[first]};
-    for (int i = first; i < first + count; i++) {
-        if (offsets[i] < span.least) span.least = offsets[i];
-        if (offsets[i] > span.most) span.most = offsets[i];
-    }
-    return span;
-}
-
-static struct span span_of(struct simd *s, int shape) {
-    return span_among(s, shape, 0, s->lanes);
-}
-
 /* The addresses of one chunk follow from a scalar. */
 static bool is_piece(struct simd *s, LLVMValueRef address, LLVMValueRef start, LLVMValueRef extent) {
     return s->chunk_lanes > 1 && piece_is(s, address) && shape_of(s, start) == SHAPE_UNIFORM &&
@@ -338,7 +320,7 @@ static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     struct reach reach = {address,
                           start,
                           extent,
-                          span_of(s, shape_of(s, address)),
+                          shape_span(s, shape_of(s, address), 0, s->lanes),
                           constant_of(call, INSIDE_LOW),
                           constant_of(call, INSIDE_BYTES)};
     struct distance d = distance_of(s, &reach, NULL);
@@ -392,7 +374,7 @@ static LLVMValueRef lane_of(struct simd *s, LLVMValueRef chunk, LLVMValueRef lan
 /* i1: whether it may be that a chunk's addresses, which are a piece, are outside. */
 static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int chunk, uint64_t low,
                                      uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
-    struct span span = span_among(s, value_of(s, address)->piece, chunk * s->chunk_lanes, s->chunk_lanes);
+    struct span span = shape_span(s, value_of(s, address)->piece, chunk * s->chunk_lanes, s->chunk_lanes);
     struct reach reach = {address, start, extent, span, low, bytes};
     return range_is_outside(s, &reach, chunk_scalar(s, address, chunk));
 }
@@ -588,6 +570,17 @@ LLVMValueRef emit_inside_answer(struct simd *s, int loop) {
     return answer;
 }
 
+/* Which chunks' addresses are a constant apart. Their indexes of 32 bits might wrap around in between. They
+ * do not if the first one and this constant lead to an element of an argument in a small launch: it is less
+ * than 2^31 bytes behind the argument's address. */
+static void find_rows(struct simd *s, LLVMValueRef address, LLVMValueRef extent, struct row_view *rows) {
+    struct place place = bounds_place(s->unit, address);
+    bool narrow = place.index && place.extension && LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) == 32;
+    rows_find_chunks(s, address, rows);
+    if (narrow && s->code->small && bound_address(s, address, extent, 1)) return;
+    for (int c = 0; c < s->chunk_count; c++) rows->leader[c] = c, rows->offset[c] = 0;
+}
+
 /* i1: whether an address of a question is outside in any lane; of affine ones, active or not. */
 static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned operand) {
     LLVMBuilderRef b = s->unit->builder;
@@ -596,13 +589,19 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
     uint64_t low = constant_of(call, LEAVES_LOW), bytes = constant_of(call, LEAVES_BYTES);
     bool uniform = shape_of(s, start) == SHAPE_UNIFORM && shape_of(s, extent) == SHAPE_UNIFORM;
     if (shape_of(s, address) >= 0 && uniform) {
-        struct reach reach = {address, start, extent, span_of(s, shape_of(s, address)), low, bytes};
+        struct reach reach = {address, start, extent, shape_span(s, shape_of(s, address), 0, s->lanes),
+                              low,     bytes};
         return range_is_outside(s, &reach, NULL);
     }
     if (is_piece(s, address, start, extent)) {
         LLVMValueRef any = NULL;
+        struct row_view rows;
+        find_rows(s, address, extent, &rows);
         for (int c = 0; c < s->chunk_count; c++) {
-            LLVMValueRef one = piece_is_outside(s, address, c, low, bytes, start, extent);
+            if (rows.leader[c] != c) continue;
+            struct span span = rows_span(s, value_of(s, address)->piece, &rows, c);
+            struct reach reach = {address, start, extent, span, low, bytes};
+            LLVMValueRef one = range_is_outside(s, &reach, chunk_scalar(s, address, c));
             any = any ? LLVMBuildOr(b, any, one, "") : one;
         }
         return any;
@@ -614,75 +613,9 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
     return LLVMBuildFreeze(b, mask_any(s, outside, s->chunk_count), "");
 }
 
-/* An affine value of all lanes in 64 bits, without wrapping around. */
-static LLVMValueRef widest(struct simd *s, LLVMValueRef original, bool is_signed, int64_t offset) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef scalar = scalar_of(s, original);
-    LLVMTypeRef type = type_i64(s->unit);
-    scalar = is_signed ? LLVMBuildSExt(b, scalar, type, "") : LLVMBuildZExt(b, scalar, type, "");
-    return offset ? LLVMBuildAdd(b, scalar, i64_constant(s, (uint64_t)offset), "") : scalar;
-}
-
-/* i1: a comparison of affine numbers that are a constant apart or more, by the extremes of all lanes: true if
- * it holds for one, or one wraps around. NULL: it is another. */
-static LLVMValueRef extremes_compared(struct simd *s, LLVMValueRef comparison) {
-    LLVMBuilderRef b = s->unit->builder;
-    if (!LLVMIsAICmpInst(comparison)) return NULL;
-    LLVMValueRef left = LLVMGetOperand(comparison, 0), right = LLVMGetOperand(comparison, 1);
-    LLVMIntPredicate predicate = LLVMGetICmpPredicate(comparison);
-    bool is_signed = predicate == LLVMIntSGT || predicate == LLVMIntSLT;
-    if (!is_signed && predicate != LLVMIntUGT && predicate != LLVMIntULT) return NULL;
-    if (predicate == LLVMIntULT || predicate == LLVMIntSLT) {
-        LLVMValueRef other = left;
-        left = right;
-        right = other;
-    }
-    if (LLVMGetTypeKind(LLVMTypeOf(left)) != LLVMIntegerTypeKind ||
-        LLVMGetIntTypeWidth(LLVMTypeOf(left)) > 32)
-        return NULL;
-    int shapes[2] = {shape_of(s, left), shape_of(s, right)};
-    if (shapes[0] < 0 || shapes[1] < 0) return NULL;
-    struct span high = span_of(s, shapes[0]), low = span_of(s, shapes[1]);
-    /* In 64 bits, the greatest of the left lanes is above all that wrap around at the top, and the least of
-     * the right ones is below those that do so at the bottom; the other two ways are compared. */
-    LLVMValueRef result = LLVMBuildICmp(b, LLVMIntSGT, widest(s, left, is_signed, high.most),
-                                        widest(s, right, is_signed, low.least), "");
-    int64_t bits = LLVMGetIntTypeWidth(LLVMTypeOf(left));
-    int64_t bottom = is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
-            top = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
-    if (high.least < 0) {
-        LLVMValueRef least = widest(s, left, is_signed, high.least);
-        LLVMValueRef wraps = LLVMBuildICmp(b, LLVMIntSLT, least, i64_constant(s, (uint64_t)bottom), "");
-        result = LLVMBuildOr(b, result, wraps, "");
-    }
-    if (low.most > 0) {
-        LLVMValueRef most = widest(s, right, is_signed, low.most);
-        LLVMValueRef wraps = LLVMBuildICmp(b, LLVMIntSGT, most, i64_constant(s, (uint64_t)top), "");
-        result = LLVMBuildOr(b, result, wraps, "");
-    }
-    return result;
-}
-
-/* i1: whether it is true in an active lane; of comparisons, true is always right. */
-static LLVMValueRef any_lane(struct simd *s, LLVMValueRef condition) {
-    LLVMValueRef lanes[GANG_MAX_LANES];
-    if (shape_of(s, condition) == SHAPE_UNIFORM) return scalar_of(s, condition);
-    if (LLVMIsABinaryOperator(condition) && LLVMGetInstructionOpcode(condition) == LLVMOr) {
-        LLVMValueRef left = any_lane(s, LLVMGetOperand(condition, 0));
-        return LLVMBuildOr(s->unit->builder, left, any_lane(s, LLVMGetOperand(condition, 1)), "");
-    }
-    LLVMValueRef compared = extremes_compared(s, condition);
-    if (compared) return compared;
-    for (int c = 0; c < s->chunk_count; c++) {
-        LLVMValueRef own = chunk_of(s, condition, c), mask = mask_chunk(s, c);
-        lanes[c] = mask ? LLVMBuildSelect(s->unit->builder, mask, own, LLVMConstNull(mask_type(s)), "") : own;
-    }
-    return LLVMBuildFreeze(s->unit->builder, mask_any(s, lanes, s->chunk_count), "");
-}
-
 void emit_leaves(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef leaves = any_lane(s, LLVMGetOperand(call, LEAVES_ALSO));
+    LLVMValueRef leaves = emit_any_lane(s, LLVMGetOperand(call, LEAVES_ALSO));
     leaves = LLVMBuildOr(b, leaves, any_outside(s, call, LEAVES_FIRST), "");
     if (LLVMGetOperand(call, LEAVES_FIRST) != LLVMGetOperand(call, LEAVES_LAST))
         leaves = LLVMBuildOr(b, leaves, any_outside(s, call, LEAVES_LAST), "");

@@ -12,10 +12,11 @@
 #define MAX_STEPS 100 /* values examined per load: shared parts of expressions are walked repeatedly */
 #define MAX_ASSUMED 8
 
-/* Phis whose view is being computed: what is assumed of them within their loops. */
+/* Whose view is looked for: the lanes of a chunk, or the first lanes of all chunks. */
 struct finder {
     struct simd *s;
-    int chunk;
+    int first, step, lanes; /* lanes of the gang */
+    /* Phis whose view is being computed: what is assumed of them within their loops. */
     LLVMValueRef assumed[MAX_ASSUMED];
     struct row_view views[MAX_ASSUMED];
     int assumed_count;
@@ -33,7 +34,7 @@ static int64_t wrap(uint64_t value, unsigned width) {
 }
 
 static void each_alone(const struct finder *f, struct row_view *view) {
-    for (int i = 0; i < f->s->chunk_lanes; i++) {
+    for (int i = 0; i < f->lanes; i++) {
         view->leader[i] = i;
         view->offset[i] = 0;
     }
@@ -41,11 +42,10 @@ static void each_alone(const struct finder *f, struct row_view *view) {
 
 /* One row, with the offsets of a shape. */
 static void from_shape(const struct finder *f, int shape, struct row_view *view) {
-    int lanes = f->s->chunk_lanes;
-    const int64_t *offsets = shape_offsets(f->s, shape) + f->chunk * lanes;
-    for (int i = 0; i < lanes; i++) {
+    const int64_t *offsets = shape_offsets(f->s, shape) + f->first;
+    for (int i = 0; i < f->lanes; i++) {
         view->leader[i] = 0;
-        view->offset[i] = (int64_t)((uint64_t)offsets[i] - (uint64_t)offsets[0]);
+        view->offset[i] = (int64_t)((uint64_t)offsets[i * f->step] - (uint64_t)offsets[0]);
     }
 }
 
@@ -53,7 +53,7 @@ static void from_shape(const struct finder *f, int shape, struct row_view *view)
 static void combine(const struct finder *f, const struct row_view *a, uint64_t p, const struct row_view *b,
                     uint64_t q, unsigned width, struct row_view *out) {
     struct row_view result = {.leader = {0}};
-    for (int i = 0; i < f->s->chunk_lanes; i++) {
+    for (int i = 0; i < f->lanes; i++) {
         int first = 0;
         while (a->leader[first] != a->leader[i] || b->leader[first] != b->leader[i]) first++;
         uint64_t x = (uint64_t)a->offset[i] - (uint64_t)a->offset[first];
@@ -68,7 +68,7 @@ static void combine(const struct finder *f, const struct row_view *a, uint64_t p
 static void intersect(const struct finder *f, const struct row_view *a, const struct row_view *b,
                       struct row_view *out) {
     struct row_view result = {.leader = {0}};
-    for (int i = 0; i < f->s->chunk_lanes; i++) {
+    for (int i = 0; i < f->lanes; i++) {
         int first = 0;
         while (a->leader[first] != a->leader[i] || b->leader[first] != b->leader[i] ||
                a->offset[i] - a->offset[first] != b->offset[i] - b->offset[first])
@@ -86,7 +86,7 @@ static void keep_equal(const struct finder *f, const struct row_view *a, struct 
 }
 
 static bool is_same(const struct finder *f, const struct row_view *a, const struct row_view *b) {
-    size_t lanes = (size_t)f->s->chunk_lanes;
+    size_t lanes = (size_t)f->lanes;
     return memcmp(a->leader, b->leader, lanes * sizeof *a->leader) == 0 &&
            memcmp(a->offset, b->offset, lanes * sizeof *a->offset) == 0;
 }
@@ -95,8 +95,7 @@ static bool is_same(const struct finder *f, const struct row_view *a, const stru
 static void keep_near(const struct finder *f, LLVMValueRef index, const struct row_view *a,
                       struct row_view *out) {
     bool near = f->s->code->small && width_of(index) == 32;
-    for (int i = 0; i < f->s->chunk_lanes; i++)
-        near &= a->offset[i] >= -SMALL_REACH && a->offset[i] <= SMALL_REACH;
+    for (int i = 0; i < f->lanes; i++) near &= a->offset[i] >= -SMALL_REACH && a->offset[i] <= SMALL_REACH;
     if (near)
         *out = *a;
     else
@@ -249,7 +248,7 @@ static void view_of_instruction(struct finder *f, LLVMValueRef i, int depth, str
 }
 
 static void find_view(struct finder *f, LLVMValueRef value, int depth, struct row_view *out) {
-    int view = piece_view(f->s, value);
+    int view = f->step == 1 ? piece_view(f->s, value) : shape_of(f->s, value);
     if (view >= 0)
         from_shape(f, view, out);
     else if (depth == 0 || ++f->steps > MAX_STEPS || !LLVMIsAInstruction(value) || private_is(f->s, value))
@@ -315,11 +314,27 @@ static LLVMValueRef lane_value(struct simd *s, LLVMValueRef value, int chunk, in
 }
 
 int rows_find(struct simd *s, LLVMValueRef value, int chunk, struct row_view *out) {
-    struct finder finder = {.s = s, .chunk = chunk};
+    struct finder finder = {.s = s, .first = chunk * s->chunk_lanes, .step = 1, .lanes = s->chunk_lanes};
     int leaders = 0;
     find_view(&finder, value, VIEW_DEPTH, out);
     for (int i = 0; i < s->chunk_lanes; i++) leaders += out->leader[i] == i;
     return leaders;
+}
+
+void rows_find_chunks(struct simd *s, LLVMValueRef value, struct row_view *out) {
+    struct finder finder = {.s = s, .step = s->chunk_lanes, .lanes = s->chunk_count};
+    find_view(&finder, value, VIEW_DEPTH, out);
+}
+
+struct span rows_span(struct simd *s, int piece, const struct row_view *chunks, int leader) {
+    struct span span = {0, 0};
+    for (int c = leader; c < s->chunk_count; c++) {
+        if (chunks->leader[c] != leader) continue;
+        struct span own = shape_span(s, piece, c * s->chunk_lanes, s->chunk_lanes);
+        if (chunks->offset[c] + own.least < span.least) span.least = chunks->offset[c] + own.least;
+        if (chunks->offset[c] + own.most > span.most) span.most = chunks->offset[c] + own.most;
+    }
+    return span;
 }
 
 LLVMValueRef rows_lane(struct simd *s, LLVMValueRef value, int chunk, int lane) {

@@ -37,6 +37,16 @@ int shape_stride(struct simd *s, int64_t stride) {
     return shape_intern(s, offsets);
 }
 
+struct span shape_span(struct simd *s, int shape, int first, int count) {
+    const int64_t *offsets = shape_offsets(s, shape);
+    struct span span = {offsets[first], offsets[first]};
+    for (int i = first; i < first + count; i++) {
+        if (offsets[i] < span.least) span.least = offsets[i];
+        if (offsets[i] > span.most) span.most = offsets[i];
+    }
+    return span;
+}
+
 int shape_join(int a, int b) {
     if (a == SHAPE_UNKNOWN) return b;
     if (b == SHAPE_UNKNOWN) return a;

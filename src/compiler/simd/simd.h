@@ -223,6 +223,11 @@ int simd_place(struct simd *s, LLVMBasicBlockRef original);
 int shape_intern(struct simd *s, const int64_t *offsets); /* SHAPE_VARYING when there are too many */
 int shape_stride(struct simd *s, int64_t stride);
 const int64_t *shape_offsets(struct simd *s, int shape); /* of shape >= 0 */
+/* … the least and the greatest of so many lanes. */
+struct span {
+    int64_t least, most;
+};
+struct span shape_span(struct simd *s, int shape, int first, int count);
 int shape_join(int a, int b);
 /* a × p + b × q; `width` of the result's type. */
 int shape_combine(struct simd *s, int a, int64_t p, int b, int64_t q, unsigned width);
@@ -340,6 +345,8 @@ void emit_leaves(struct simd *s, LLVMValueRef call);
 /* The answer that tests of this loop wait for, if it comes before the loop and all of them run in each round;
  * else NULL. */
 LLVMValueRef emit_inside_answer(struct simd *s, int loop);
+/* extremes.c — i1: whether it is true in an active lane; of comparisons, true is always right. */
+LLVMValueRef emit_any_lane(struct simd *s, LLVMValueRef condition);
 /* rows.c — the lanes of a chunk by rows: each has the value of an earlier lane, its leader, plus a constant.
  * A leader's leader is itself. rows_find returns the number of leaders; rows_lane is the value of one lane.
  */
@@ -348,6 +355,11 @@ struct row_view {
     int64_t offset[GANG_MAX_LANES];
 };
 int rows_find(struct simd *s, LLVMValueRef value, int chunk, struct row_view *out);
+/* The same of the first lanes of all chunks: leaders are chunks. */
+void rows_find_chunks(struct simd *s, LLVMValueRef value, struct row_view *out);
+/* Offsets from the leader's first lane, of the lanes of all chunks that it leads; `piece`: those within a
+ * chunk (piece_view). */
+struct span rows_span(struct simd *s, int piece, const struct row_view *chunks, int leader);
 LLVMValueRef rows_lane(struct simd *s, LLVMValueRef value, int chunk, int lane);
 /* A chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
