@@ -30,9 +30,13 @@ struct test {
     struct test *next;
 };
 
-static bool is_same_sum(const struct place *a, const struct place *b) {
-    return a->root == b->root && a->index == b->index &&
-           (!a->index || (a->extension == b->extension && a->scale == b->scale));
+/* Whether a test of the one address and of bytes around it may cover the other: both are the same sum of
+ * root and index. A tested index that has wrapped around may lead inside although the other one, which has
+ * not, leads far away. */
+static bool is_same_sum(const struct place *tested, const struct place *other) {
+    return tested->root == other->root && tested->index == other->index &&
+           (!tested->index || (tested->extension == other->extension && tested->scale == other->scale)) &&
+           !(tested->wraps && other->wide);
 }
 
 static void extend(struct bounds *b, struct group *g, LLVMValueRef instruction, int64_t constant,

@@ -54,11 +54,14 @@ struct array_object {
     LLVMValueRef variable; /* ACCESS_VARIABLE, ACCESS_PRIVATE */
 };
 
-/* An address as a sum: root + extended(index) * scale + constant; index NULL: root + constant. */
+/* An address as a sum: root + extended(index) * scale + constant; index NULL: root + constant. `wraps`: a
+ * part of the constant was added to the index before it was extended, and may have wrapped around. `wide`:
+ * the rest of the constant leads out of the index's element. */
 struct place {
     LLVMValueRef root, index;
     LLVMOpcode extension; /* LLVMSExt, LLVMZExt, or 0 */
     int64_t scale, constant;
+    bool wraps, wide;
 };
 
 struct bounds {

@@ -196,11 +196,10 @@ static bool add_step(struct unit *unit, LLVMValueRef step, struct place *place) 
     return true;
 }
 
-/* Whether the index counts elements from the start of the array. */
+/* Whether the extended index counts elements from the start of the array. */
 static bool counts_from_start(const struct place *place) {
     LLVMValueRef root = place->root;
-    return (LLVMIsAGlobalVariable(root) || intrinsic_of(root) == INTRINSIC_BUFFER_ADDRESS) &&
-           place->constant >= 0 && place->constant < place->scale;
+    return (LLVMIsAGlobalVariable(root) || intrinsic_of(root) == INTRINSIC_BUFFER_ADDRESS) && !place->wide;
 }
 
 /* Whether x + c may have wrapped around, in the sense in which it is extended. */
@@ -266,21 +265,28 @@ struct place bounds_steps(struct unit *unit, LLVMValueRef address) {
     return place;
 }
 
+static void take_constants(struct place *place, bool near) {
+    int64_t constant;
+    while (adds_constant(place->index, place->extension, near, &constant)) {
+        place->wraps |= opcode_of(place->index) == LLVMAdd && may_wrap(place->index, place->extension);
+        place->constant += constant * place->scale;
+        place->index = LLVMGetOperand(place->index, 0);
+    }
+}
+
 struct place bounds_place(struct unit *unit, LLVMValueRef address) {
     struct place place = bounds_steps(unit, address);
     if (!place.index) return place;
-    /* Narrow indexes of a step are signed. */
-    if (LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) < 64) place.extension = LLVMSExt;
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) < 64)
+        place.extension = LLVMSExt; /* narrow indexes of a step are signed */
+    else
+        take_constants(&place, false);
     LLVMOpcode opcode = opcode_of(place.index);
     if (!place.extension && (opcode == LLVMSExt || opcode == LLVMZExt)) {
         place.extension = opcode;
         place.index = LLVMGetOperand(place.index, 0);
     }
-    bool near = unit->request->shape.small && counts_from_start(&place);
-    int64_t constant;
-    while (adds_constant(place.index, place.extension, near, &constant)) {
-        place.constant += constant * place.scale;
-        place.index = LLVMGetOperand(place.index, 0);
-    }
+    place.wide = place.constant < 0 || place.constant >= place.scale;
+    take_constants(&place, unit->request->shape.small && counts_from_start(&place));
     return place;
 }

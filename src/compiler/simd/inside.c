@@ -575,7 +575,8 @@ LLVMValueRef emit_inside_answer(struct simd *s, int loop) {
  * than 2^31 bytes behind the argument's address. */
 static void find_rows(struct simd *s, LLVMValueRef address, LLVMValueRef extent, struct row_view *rows) {
     struct place place = bounds_place(s->unit, address);
-    bool narrow = place.index && place.extension && LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) == 32;
+    bool narrow = place.index && place.extension && LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) == 32 &&
+                  place.constant >= -SMALL_REACH && place.constant <= SMALL_REACH;
     rows_find_chunks(s, address, rows);
     if (narrow && s->code->small && bound_address(s, address, extent, 1)) return;
     for (int c = 0; c < s->chunk_count; c++) rows->leader[c] = c, rows->offset[c] = 0;
