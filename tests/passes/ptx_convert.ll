@@ -1,16 +1,29 @@
-; Integers of 8 and 16 bits are extended to 32 bits before they become floats, by permutations of bytes. Loads extend what they load.
+; Small integers become floats by a subtraction from 2^23 plus the integer: 8 and 16 bits by permutations of bytes, masked ones by
+; their mask. Loads extend what they load.
 ; run: ptx ptx-target+ptx-convert
-; expect: %{long:…} = sext i8 %loaded to i32
-; expect: sitofp i32 %{long:…} to float
-; expect: %{byte:…} = call i32 @llvm.nvvm.prmt(i32 %word, i32 0, i32 17474)
-; expect: uitofp i32 %{byte:…} to float
-; expect: %{sign:…} = call i32 @llvm.nvvm.prmt(i32 %word, i32 0, i32 39184)
-; expect: sitofp i32 %{sign:…} to float
-; expect: %{top:…} = call i32 @llvm.nvvm.prmt(i32 %word, i32 0, i32 17475)
-; expect: uitofp i32 %{top:…} to float
-; expect: %{less:…} = sub i32 0, %word
-; expect: %{chosen:…} = select i1 %choice, i32 %{less:…}, i32 %word
-; expect: call i32 @llvm.nvvm.prmt(i32 %{chosen:…}, i32 0, i32 34944)
+; expect: {long:…} = sext i8 %loaded to i32
+; expect: sitofp i32 {long:…} to float
+; expect: {byte:…} = call i32 @llvm.nvvm.prmt(i32 %word, i32 1258291200, i32 29762)
+; expect: {units:…} = bitcast i32 {byte:…} to float
+; expect: fsub float {units:…}, 0x4160000000000000
+; expect: {flipped:…} = xor i32 %word, -2147450880
+; expect: call i32 @llvm.nvvm.prmt(i32 {flipped:…}, i32 1258291200, i32 29712)
+; expect: fsub float %{…}, 0x4160100000000000
+; expect: call i32 @llvm.nvvm.prmt(i32 %word, i32 1258291200, i32 29763)
+; expect: {less:…} = sub i32 0, %word
+; expect: {chosen:…} = select i1 %choice, i32 {less:…}, i32 %word
+; expect: {signs:…} = xor i32 {chosen:…}, -2139062144
+; expect: call i32 @llvm.nvvm.prmt(i32 {signs:…}, i32 1258291200, i32 29760)
+; expect: fsub float %{…}, 0x4160001000000000
+; expect: call i32 asm "lop3.b32 $0, $1, 0xf00, 0x4b000000, 0xea;", "=r,r"(i32 %shifted)
+; expect: fsub float %{…}, 0x4160000000000000
+; expect: {upper:…} = call i32 asm "lop3.b32 $0, $1, 0x30, 0x4b000000, 0xea;", "=r,r"(i32 %third)
+; expect: or i32 %{…}, {upper:…}
+; expect: fsub float %{…}, 8.388640e+06
+; expect: uitofp i32 %wide to float
+; expect: {lower:…} = zext i16 %pair to i32
+; expect: call i32 @llvm.nvvm.prmt(i32 {lower:…}, i32 1258291200, i32 29761)
+; expect: fsub float %{…}, 0x4160000600000000
 ; absent: sitofp i8
 ; absent: uitofp i8
 ; absent: sitofp i16
@@ -37,5 +50,25 @@ define void @__smelt_entry(ptr nocapture %context, i1 %choice) {
   %chosen = select i1 %choice, i8 %less, i8 %low
   %e = sitofp i8 %chosen to float
   store float %e, ptr %context
+  %shifted = lshr i32 %word, 5
+  %nibble = and i32 %shifted, 3840
+  %f = uitofp i32 %nibble to float
+  store float %f, ptr %context
+  %lower = and i32 %word, 15
+  %upper = and i32 %third, 48
+  %six = or i32 %lower, %upper
+  %centred = add i32 %six, -32
+  %g = sitofp i32 %centred to float
+  store float %g, ptr %context
+  %wide = and i32 %word, 16777215
+  %h = uitofp i32 %wide to float
+  store float %h, ptr %context
+  %pair = load i16, ptr %context
+  %second = lshr i16 %pair, 8
+  %small = trunc i16 %second to i8
+  %extended = zext i8 %small to i32
+  %below = add i32 %extended, -48
+  %i = sitofp i32 %below to float
+  store float %i, ptr %context
   ret void
 }

@@ -385,3 +385,24 @@ kernel void grouped(device const uchar *a [[buffer(0)]], device long *o [[buffer
                     uint3 all [[threads_per_grid]], uint3 t [[thread_position_in_threadgroup]], uint3 g [[threadgroup_position_in_grid]]) {
   o[p.y * all.x + p.x] = a[t.x + g.x] * 3 + a[p.y * all.x + p.x];
 }
+
+// Small integers, of which conversions to floats are subtractions: masked, two masks together, with a number added, bytes and halves.
+kernel void small_floats(device const uint *a [[buffer(0)]], device const ushort *b [[buffer(1)]], device float *out [[buffer(2)]],
+                         uint i [[thread_position_in_grid]]) {
+  const uint x = a[i];
+  const ushort y = b[i];
+  const uchar low = uchar(y), high = uchar(y >> 8);
+  out += i * 12;
+  out[0] = float(x & 0x3f00);
+  out[1] = float((x & 15) | (x >> 9 & 0x30));
+  out[2] = float(int((x & 63) | (x >> 3 & 0x1000)) - 4000);
+  out[3] = float(int(x & 0x1fffff) - 0x1fffff);
+  out[4] = float(char(y)) + float(char(y >> 8)) * 256.0f;
+  out[5] = float(low) + float(high) * 256.0f;
+  out[6] = float(int((low & 15) | (high & 3) << 4) - 32);
+  out[7] = float(int(low >> 4 | (high & 0x30)) - 32);
+  out[8] = float(short(x >> 16)) * 0.5f + float(ushort(x >> 3));
+  out[9] = float(int(char(x >> 24)) + 100);
+  out[10] = float(x & 0xffffff) - float(x >> 8 & 0x7fffff);
+  out[11] = float(int(high) - 255);
+}

@@ -234,6 +234,13 @@ class Machine:
         elif operation in ("and", "or", "xor"):
             a, b = self.read(thread, operands[1]), self.read(thread, operands[2])
             put(a & b if operation == "and" else a | b if operation == "or" else a ^ b)
+        elif operation == "lop3":  # bit i of the table: for the operands' bits i / 4, i / 2 % 2, i % 2
+            a, b, c = (self.read(thread, operand) & 0xFFFFFFFF for operand in operands[1:4])
+            table, result = constant(operands[4]), 0
+            for i in range(8):
+                if table >> i & 1:
+                    result |= (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c)
+            put(result & 0xFFFFFFFF)
         elif operation == "shl":
             count = self.read(thread, operands[2]) & 0xFFFFFFFF
             put(0 if count >= width(kind) else get(1) << count)

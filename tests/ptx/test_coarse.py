@@ -110,5 +110,7 @@ check("bfloat_widened", (300,), (64,), [Input("uint16", 300, 0x8000), Input("uin
       NEAR4, loads=r"and\.b32 [^\n]*, -65536;")
 check("tables", (256,), (64,), [Input("uint8", 256, 255), Output("int32", 256)], ANY, loads=r"(prmt\.b32[^\n]*\n[\s\S]*){6}")
 check("narrow_floats", (300,), (64,), [Input("uint16", 300, 65535), Input("int8", 300, 127), Output("float32", 300)], ANY)
+check("small_floats", (300,), (64,), [Input("uint32", 300, 0xffffffff), Input("uint16", 300, 65535), Output("float32", 3600)], ANY,
+      loads=r"(lop3\.b32 [^\n]*0xea[^\n]*\n[\s\S]*){4}")
 check("grouped", (20, 3), (4, 8), [Input("uint8", 60), Output("int64", 60)], NEAR2)
 print("coarsened code: right")

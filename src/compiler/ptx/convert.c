@@ -2,13 +2,17 @@
  * passes take the intrinsic of that instruction for a conversion without clamping, and reduce uint(float(s))
  * to a widening of s; so it is inserted after them.
  *
- * Integers of 8 and 16 bits are extended to 32 bits before they become floats: per clock and multiprocessor,
- * an H200 converts 16 narrow integers, but 62 of 32 bits. LLVM's passes and NVIDIA's assembler undo ordinary
- * extensions, so an instruction that permutes bytes extends them.
+ * Small integers become floats by a subtraction. The float 2^23 has its 23 lower bits for units: with an
+ * integer in these bits it is 2^23 plus the integer, and 2^23 minus a constant offset is subtracted exactly.
+ * The upper bits of 2^23 come with the instruction that masks the integer or extracts its bytes. An H200
+ * subtracts 128 floats per clock and multiprocessor, but converts 62 integers of 32 bits and 16 narrower
+ * ones, in the pipe of the logical operations that unpack weights. LLVM's passes and NVIDIA's assembler undo
+ * ordinary extensions of narrow integers, so an instruction that permutes bytes extracts them.
  *
  * Requires: the module in its final form, before code generation. */
 #include "compiler/ptx/ptx.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *own_conversion(const char *name) {
@@ -34,7 +38,8 @@ static void skip_shift(struct part *part) {
     uint64_t bits;
     if (!is_operation(part->word, LLVMLShr) || !is_constant_integer(LLVMGetOperand(part->word, 1), &bits))
         return;
-    if (bits % 8 || part->first + bits / 8 + part->bytes > 4) return;
+    if (bits % 8 || part->first + bits / 8 + part->bytes > LLVMGetIntTypeWidth(LLVMTypeOf(part->word)) / 8)
+        return;
     part->first += (unsigned)bits / 8;
     part->word = LLVMGetOperand(part->word, 0);
 }
@@ -51,26 +56,20 @@ static bool find_masked(LLVMValueRef value, struct part *part) {
     return true;
 }
 
-/* Finds the bytes of an integer that is converted; false: it is converted as it is. */
-static bool find_part(struct unit *unit, LLVMValueRef conversion, struct part *part) {
-    LLVMValueRef value = LLVMGetOperand(conversion, 0);
+/* Finds the bytes of an integer; false: it does not consist of one or two. */
+static bool find_part(struct unit *unit, LLVMValueRef value, bool is_signed, struct part *part) {
     LLVMTypeRef type = LLVMTypeOf(value), i32 = type_i32(unit);
     if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind) return false;
-    if (type == i32) return LLVMIsAUIToFPInst(conversion) && find_masked(value, part);
+    if (type == i32) return !is_signed && find_masked(value, part);
     unsigned width = LLVMGetIntTypeWidth(type);
     if (width != 8 && width != 16) return false;
-    bool of_word = is_operation(value, LLVMTrunc) && LLVMTypeOf(LLVMGetOperand(value, 0)) == i32;
-    *part = (struct part){of_word ? LLVMGetOperand(value, 0) : value, 0, width / 8};
-    if (of_word) skip_shift(part);
+    /* Of a word, or of half of one. */
+    bool is_part = is_operation(value, LLVMTrunc) &&
+                   (LLVMTypeOf(LLVMGetOperand(value, 0)) == i32 ||
+                    LLVMTypeOf(LLVMGetOperand(value, 0)) == LLVMInt16TypeInContext(unit->context));
+    *part = (struct part){is_part ? LLVMGetOperand(value, 0) : value, 0, width / 8};
+    if (is_part) skip_shift(part);
     return true;
-}
-
-/* The selector of a permutation: the part's bytes, and zeros or the part's sign above them. */
-static uint32_t selection_of(const struct part *part, bool is_signed) {
-    unsigned last = part->first + part->bytes - 1, fill = is_signed ? 8 | last : 4;
-    uint32_t selection = 0;
-    for (unsigned i = 0; i < 4; i++) selection |= (i < part->bytes ? part->first + i : fill) << 4 * i;
-    return selection;
 }
 
 /* Of expressions of narrow integers that are computed in words instead. */
@@ -101,25 +100,106 @@ static LLVMValueRef in_word(struct unit *unit, LLVMValueRef value, int depth) {
     return LLVMBuildZExt(b, value, type_i32(unit), "");
 }
 
-static LLVMValueRef extend(struct unit *unit, const struct part *part, bool is_signed) {
-    LLVMTypeRef i32 = type_i32(unit);
-    if (LLVMIsALoadInst(part->word) && LLVMTypeOf(part->word) != i32) /* it extends what it loads */
-        return is_signed ? LLVMBuildSExt(unit->builder, part->word, i32, "")
-                         : LLVMBuildZExt(unit->builder, part->word, i32, "");
-    LLVMValueRef word = LLVMTypeOf(part->word) == i32 ? part->word : in_word(unit, part->word, 0);
-    LLVMValueRef operands[3] = {word, constant_i32(unit, 0),
-                                constant_i32(unit, selection_of(part, is_signed))};
-    return build_function(unit, "llvm.nvvm.prmt", operands, 3);
+/* ---- Integers in the lower bits of the float 2^23. */
+
+#define UNITS_BITS 23
+#define UNITS_EXPONENT 0x4b000000 /* the bits of 2^23 */
+
+/* The float of the integer whose sum with `offset` is in the lower bits of 2^23. */
+static LLVMValueRef subtract_units(struct unit *unit, LLVMValueRef units, int32_t offset) {
+    LLVMTypeRef type = LLVMFloatTypeInContext(unit->context);
+    LLVMValueRef sum = LLVMBuildBitCast(unit->builder, units, type, "");
+    return LLVMBuildFSub(unit->builder, sum, LLVMConstReal(type, 0x1p23 + offset), "");
 }
 
-static LLVMValueRef convert_by_word(struct unit *unit, LLVMValueRef conversion) {
+/* A signed integer has its sign bit flipped, which adds half of the range; so has each other byte or half of
+ * the word, since one flip serves them all. */
+static LLVMValueRef convert_part(struct unit *unit, const struct part *part, bool is_signed, int32_t added) {
+    LLVMValueRef word = LLVMTypeOf(part->word) == type_i32(unit) ? part->word : in_word(unit, part->word, 0);
+    int32_t offset = (!is_signed ? 0 : part->bytes == 1 ? 0x80 : 0x8000) - added;
+    uint32_t signs = part->bytes == 1 ? 0x80808080 : part->first == 1 ? 0x00800000 : 0x80008000;
+    if (is_signed) word = LLVMBuildXor(unit->builder, word, constant_i32(unit, signs), "");
+    uint32_t bytes = part->bytes == 1 ? part->first | 4 << 4 : part->first | (part->first + 1) << 4;
+    LLVMValueRef operands[3] = {word, constant_i32(unit, UNITS_EXPONENT),
+                                constant_i32(unit, bytes | 4 << 8 | 7 << 12)};
+    return subtract_units(unit, build_function(unit, "llvm.nvvm.prmt", operands, 3), offset);
+}
+
+static bool is_used_once(LLVMValueRef value) {
+    LLVMUseRef use = LLVMGetFirstUse(value);
+    return use && !LLVMGetNextUse(use);
+}
+
+/* Whether the value is masked by a constant of at most 22 bits for its one use: then one instruction can mask
+ * it and add other bits. */
+static bool is_masked(LLVMValueRef value) {
+    uint64_t mask;
+    return is_operation(value, LLVMAnd) && is_used_once(value) &&
+           is_constant_integer(LLVMGetOperand(value, 1), &mask) && mask < 1u << (UNITS_BITS - 1);
+}
+
+static LLVMValueRef word_of(struct unit *unit, LLVMValueRef value) {
+    return LLVMTypeOf(value) == type_i32(unit) ? value : in_word(unit, value, 0);
+}
+
+/* A masked value with the bits of 2^23. Of two operations, NVIDIA's assembler would not make one. */
+static LLVMValueRef add_exponent(struct unit *unit, LLVMValueRef masked) {
+    LLVMValueRef word = word_of(unit, LLVMGetOperand(masked, 0));
+    char text[64];
+    snprintf(text, sizeof text, "lop3.b32 $0, $1, 0x%llx, 0x%x, 0xea;",
+             LLVMConstIntGetZExtValue(LLVMGetOperand(masked, 1)), UNITS_EXPONENT);
+    return ptx_assembly(unit, text, "=r,r", type_i32(unit), &word, 1, false);
+}
+
+/* Integers that are small by their masks. */
+static LLVMValueRef convert_masked(struct unit *unit, LLVMValueRef value, int32_t added) {
+    LLVMBuilderRef b = unit->builder;
+    if (is_masked(value)) return subtract_units(unit, add_exponent(unit, value), -added);
+    if (!is_operation(value, LLVMOr) || !is_used_once(value)) return NULL;
+    LLVMValueRef first = LLVMGetOperand(value, 0), second = LLVMGetOperand(value, 1);
+    if (!is_masked(first) || !is_masked(second)) return NULL;
+    uint32_t mask = (uint32_t)LLVMConstIntGetZExtValue(LLVMGetOperand(first, 1));
+    LLVMValueRef rest =
+        LLVMBuildAnd(b, word_of(unit, LLVMGetOperand(first, 0)), constant_i32(unit, mask), "");
+    return subtract_units(unit, LLVMBuildOr(b, rest, add_exponent(unit, second), ""), -added);
+}
+
+/* ---- Conversions. */
+
+static LLVMValueRef convert_loaded(struct unit *unit, LLVMValueRef load, bool is_signed, LLVMTypeRef type) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef i32 = type_i32(unit);
+    return is_signed ? LLVMBuildSIToFP(b, LLVMBuildSExt(b, load, i32, ""), type, "")
+                     : LLVMBuildUIToFP(b, LLVMBuildZExt(b, load, i32, ""), type, "");
+}
+
+/* The number that is added to another integer for one conversion, which *value becomes; 0: none. */
+static int32_t take_sum_apart(LLVMValueRef *value) {
+    LLVMValueRef sum = *value, number = is_operation(sum, LLVMAdd) ? LLVMGetOperand(sum, 1) : NULL;
+    if (!number || !LLVMIsAConstantInt(number) || !is_used_once(sum)) return 0;
+    int64_t added = LLVMConstIntGetSExtValue(number);
+    if (added <= -(1 << (UNITS_BITS - 1)) || added >= 1 << (UNITS_BITS - 1)) return 0;
+    *value = LLVMGetOperand(sum, 0);
+    return (int32_t)added;
+}
+
+static LLVMValueRef convert_small(struct unit *unit, LLVMValueRef conversion) {
     struct part part;
     bool is_signed = LLVMIsASIToFPInst(conversion) != NULL;
-    if (LLVMGetTypeKind(LLVMTypeOf(conversion)) != LLVMFloatTypeKind) return NULL;
-    if (!find_part(unit, conversion, &part)) return NULL;
-    LLVMValueRef word = extend(unit, &part, is_signed);
-    return is_signed ? LLVMBuildSIToFP(unit->builder, word, LLVMTypeOf(conversion), "")
-                     : LLVMBuildUIToFP(unit->builder, word, LLVMTypeOf(conversion), "");
+    LLVMValueRef value = LLVMGetOperand(conversion, 0);
+    LLVMTypeRef type = LLVMTypeOf(conversion), i32 = type_i32(unit);
+    if (LLVMGetTypeKind(type) != LLVMFloatTypeKind) return NULL;
+    int32_t added = is_signed && LLVMTypeOf(value) == i32 ? take_sum_apart(&value) : 0;
+    if (added && (LLVMIsAZExtInst(value) || LLVMIsASExtInst(value))) {
+        is_signed = LLVMIsASExtInst(value) != NULL;
+        value = LLVMGetOperand(value, 0);
+    }
+    bool narrow = LLVMTypeOf(value) != i32;
+    if (!find_part(unit, value, is_signed, &part)) return narrow ? NULL : convert_masked(unit, value, added);
+    if (narrow && LLVMIsALoadInst(value)) /* it extends what it loads */
+        return added ? NULL : convert_loaded(unit, value, is_signed, type);
+    LLVMValueRef masked = narrow && !is_signed ? convert_masked(unit, value, added) : NULL;
+    return masked ? masked : convert_part(unit, &part, is_signed, added);
 }
 
 static LLVMValueRef converted(struct unit *unit, LLVMValueRef value) {
@@ -130,7 +210,7 @@ static LLVMValueRef converted(struct unit *unit, LLVMValueRef value) {
         return build_function(unit, own, &operand, 1);
     }
     bool integer = LLVMIsAUIToFPInst(value) || LLVMIsASIToFPInst(value);
-    return integer ? convert_by_word(unit, value) : NULL;
+    return integer ? convert_small(unit, value) : NULL;
 }
 
 smelt_status pass_ptx_convert(struct unit *unit) {
