@@ -20,6 +20,7 @@ static const smelt_array *array_of(const smelt_buffer *buffer) {
 
 /* Bytes travel with a GPU's launch as far as they are few. */
 #define MOST_INLINED_BYTES 2048
+#define MOST_POINTED_BYTES 256 /* behind pointers: a structure of 64 words, four lists of eight sizes */
 
 /* A host's array that a GPU's launch takes along, as it does bytes, if the kernel only reads it. */
 static bool is_small_on_host(const smelt_array *array) {
@@ -131,21 +132,30 @@ static void find_inlined_bytes(const smelt_dispatch_desc *desc, uint8_t inlined[
     }
 }
 
-/* The contents of small arrays of the host travel likewise to arguments by reference. Arguments by value to
- * which arrays or tensors are bound are tensors: their layouts do. An index that is not a number is not known
- * yet. */
+/* Whether an argument's elements are few enough to travel with the launch. Behind a pointer to constant
+ * memory there are parameters, shapes and strides, but there may be a table, whose elements lanes look up at
+ * different places: of the launch's parameters one after another, of memory all at once. */
+static bool is_small_argument(const struct parameter *p, const smelt_array *array) {
+    if (!array->size || !is_small_on_host(array)) return false;
+    size_t bytes = (size_t)array->size * smelt_dtype_bytes(array->dtype);
+    return p->by_reference || (p->is_constant && bytes <= MOST_POINTED_BYTES);
+}
+
+/* The contents of small arrays of the host travel likewise. Arguments by value to which arrays or tensors are
+ * bound are tensors: their layouts do. An index that is not a number is not known yet. */
 static void find_inlined_arrays(const smelt_function *function, const smelt_dispatch_desc *desc,
                                 uint8_t inlined[SHAPE_MAX_INLINED]) {
     const struct entry *entry = function->entry;
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];
-        if (p->kind != PARAMETER_BUFFER || (!p->by_value && !p->by_reference) || !p->index) continue;
+        bool may_travel = p->by_value || p->by_reference || p->is_constant;
+        if (p->kind != PARAMETER_BUFFER || !may_travel || !p->index) continue;
         char *end;
         long index = strtol(p->index, &end, 10);
         if (*end || index < 0 || index >= SMELT_MAX_BUFFERS) continue;
         const smelt_buffer *buffer = buffer_of(desc, p->name, (int)index);
         const smelt_array *array = array_of(buffer);
-        if (p->by_reference && buffer->array && array->size && is_small_on_host(array))
+        if (!p->by_value && buffer->array && is_small_argument(p, array))
             inlined[index] = inlined_class((size_t)array->size * smelt_dtype_bytes(array->dtype));
         else if (p->by_value && array)
             inlined[index + TENSOR_LAYOUT] = inlined_class(tensor_layout_bytes(array->shape.ndim));

@@ -63,7 +63,8 @@ static void write_entry(struct text *out, const struct package_entry *e) {
         write_string(out, p->index);
         write_string(out, p->attribute);
         write_string(out, p->guard);
-        write_u32(out, (uint32_t)p->by_value | (uint32_t)p->by_reference << 1);
+        write_u32(out,
+                  (uint32_t)p->by_value | (uint32_t)p->by_reference << 1 | (uint32_t)p->is_constant << 2);
     }
     write_u32(out, (uint32_t)e->constant_count);
     for (int i = 0; i < e->constant_count; i++) {
@@ -164,6 +165,7 @@ static void read_parameters(struct reader *r, struct arena *arena, struct entry 
         uint32_t passed = read_u32(r);
         list[i].by_value = passed & 1;
         list[i].by_reference = passed >> 1 & 1;
+        list[i].is_constant = passed >> 2 & 1;
     }
     entry->parameters = list;
     entry->parameter_count = list ? count : 0;

@@ -79,6 +79,7 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
     for (uint32_t i = first; i < last; i++) {
         uint32_t list = attribute_list_end(&p->input, i);
         threadgroup_pointer |= token_is(&p->input, i, "threadgroup");
+        out.is_constant |= token_is(&p->input, i, "constant");
         out.by_reference |= token_is(&p->input, i, "&");
         out.by_value &= !token_is(&p->input, i, "&") && !token_is(&p->input, i, "*");
         if (!list) continue;
