@@ -17,6 +17,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("simd-unit-strides", pass_simd_unit_strides),
                                       PASS("simd-columns", pass_simd_columns),
                                       PASS("simd-merged", pass_simd_merged),
+                                      PASS("simd-maxima", pass_simd_maxima),
                                       PASS("simd-prepare", pass_simd_prepare),
                                       PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),

@@ -263,6 +263,8 @@ smelt_status pass_simd_unit_strides(struct unit *unit);
 smelt_status pass_simd_columns(struct unit *unit);
 /* … merged.c: what all ways to a block compute alike is computed in the block. */
 smelt_status pass_simd_merged(struct unit *unit);
+/* … maxima.c: maxima of a number that is never NaN do not ask whether it is. */
+smelt_status pass_simd_maxima(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);

@@ -11,6 +11,7 @@
 #include "compiler/cpu/inside.h"
 #include "compiler/simd/matrix.h"
 #include "compiler/simd/neighbours.h"
+#include "compiler/simd/turns.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -457,22 +458,38 @@ static void write_block(struct simd *s, int place) {
     ask_outside(s, outside, tested, full);
 }
 
-/* The end of a divergent loop's round: another one if any lane needs it. */
-static void write_loop_end(struct simd *s, int number) {
+/* The end of a divergent loop's round: another one if any lane needs it. Returns the block after the loop. */
+static LLVMBasicBlockRef end_round(struct simd *s, int number) {
     LLVMBuilderRef b = s->unit->builder;
-    const struct path_loop *loop = &s->paths.loops[number];
-    struct block *header = &s->blocks[loop->header];
+    struct block *header = &s->blocks[s->paths.loops[number].header];
     LLVMPositionBuilderAtEnd(b, s->loops[number].end);
+    LLVMBasicBlockRef again = simd_block(s, "round"), after = simd_block(s, "left");
     LLVMValueRef *live = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *live);
-    int *items = arena_alloc(&s->arena, (size_t)s->item_count * sizeof *items), count = 0;
-    if (!live || !items) return;
+    if (!live) return after;
     for (int c = 0; c < s->chunk_count; c++)
         live[c] = LLVMBuildLoad2(b, mask_type(s), header->mask_slots[c], "");
-    LLVMBasicBlockRef again = simd_block(s, "round"), after = simd_block(s, "left");
     LLVMBuildCondBr(b, mask_any(s, live, s->chunk_count), again, after);
     LLVMPositionBuilderAtEnd(b, again);
     poll(s);
     LLVMBuildBr(b, header->head);
+    return after;
+}
+
+static void write_loop_end(struct simd *s, int number) {
+    LLVMBuilderRef b = s->unit->builder;
+    const struct path_loop *loop = &s->paths.loops[number];
+    int *items = arena_alloc(&s->arena, (size_t)s->item_count * sizeof *items), count = 0;
+    if (!items) return;
+    LLVMBasicBlockRef done = NULL;
+    if (s->turns) {
+        turns_end(s, number, end_round(s, number));
+        done = LLVMGetInsertBlock(b);
+    }
+    LLVMBasicBlockRef after = end_round(s, number);
+    if (done) {
+        LLVMPositionBuilderAtEnd(b, done);
+        LLVMBuildBr(b, after);
+    }
     LLVMPositionBuilderAtEnd(b, after);
     for (int place = loop->header; place <= loop->last; place++) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
@@ -621,7 +638,10 @@ static void write_item(struct simd *s, int number) {
     }
     int loop = s->paths.blocks[item->block].loop;
     bool header = loop >= 0 && s->paths.loops[loop].header == item->block;
-    if (header && simd_full_rounds_suit(s, loop)) write_full_rounds(s, loop);
+    if (header && simd_full_rounds_suit(s, loop)) {
+        write_full_rounds(s, loop);
+        if (turns_suit(s, loop)) turns_begin(s, loop);
+    }
     if (!s->refused) write_block(s, item->block);
 }
 

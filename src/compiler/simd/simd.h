@@ -80,6 +80,7 @@ struct remark {
 #define SHARED_SLOTS 16
 
 struct simd;
+struct turns;
 /* What values.c needs to know of matrices, where there are any: see matrix_rows.c. */
 struct matrix_forms {
     LLVMValueRef (*lanes)(struct simd *s, LLVMValueRef half, int chunk);
@@ -147,6 +148,7 @@ struct simd {
     LLVMValueRef row_reader;        /* half of a matrix: chunk_of gives rows of its operands */
     LLVMValueRef *entry_mask;       /* chunk_count; entries NULL: all lanes */
     struct remark *remarks;         /* by line */
+    struct turns *turns;            /* turns.c: the gang is one chunk for now; or NULL */
     bool refused;                   /* the message in the unit's result has the reason */
 };
 

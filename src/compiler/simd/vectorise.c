@@ -50,6 +50,8 @@ static bool fits_registers(const struct simd *s, int lanes, int carried) {
 /* Chosen so that code generation takes less than 60 ms: instructions of the thread times chunks of the gang.
  */
 #define MAX_GANG_INSTRUCTIONS 2400
+/* … of a whole group, whose estimate is more exact. */
+#define MAX_WHOLE_GROUP_INSTRUCTIONS 3400
 
 /* has: whether a whole group can be one gang: its code is small and its sums fit the registers. This
  * estimate is lower than that of choose_lanes, which counts every instruction once per chunk. */
@@ -58,7 +60,7 @@ static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has)
     *has = false;
     if (threads > GANG_MAX_LANES) return SMELT_OK;
     TRY(simd_measure_whole_group(s, (int)threads, s->chunk_lanes, &instructions, &carried));
-    *has = instructions <= MAX_GANG_INSTRUCTIONS && carried <= s->registers - 4;
+    *has = instructions <= MAX_WHOLE_GROUP_INSTRUCTIONS && carried <= s->registers - 4;
     return SMELT_OK;
 }
 

@@ -158,16 +158,50 @@ static int64_t vectors_of(const struct lanes *lanes, int chunk_lanes) {
 
 /* ---- The size. */
 
+/* A reduction takes about six instructions per vector: one half of them shuffles. */
+static int size_of_operation(enum intrinsic intrinsic) {
+    switch (intrinsic) {
+    case INTRINSIC_SIMD_REDUCE_I32:
+    case INTRINSIC_SIMD_REDUCE_I64:
+    case INTRINSIC_SIMD_REDUCE_F32:
+        return 6;
+    default:
+        return intrinsic_traits(intrinsic)->kind == OF_SIMDGROUP ? 12 : 1;
+    }
+}
+
 static int64_t size_of_instruction(struct simd *s, LLVMValueRef i, int64_t vectors) {
     enum kind kind = kind_of(s, i);
     if (LLVMIsAGetElementPtrInst(i) || LLVMIsABranchInst(i) || kind == KIND_NUMBER) return 0;
     bool store = LLVMIsAStoreInst(i) && kind_of(s, LLVMGetOperand(i, 1)) != KIND_SHARED;
     if (kind != KIND_VARYING && !store) return 1;
-    return vectors * (intrinsic_traits(intrinsic_of(i))->kind == OF_SIMDGROUP ? 12 : 1);
+    return vectors * size_of_operation(intrinsic_of(i));
 }
 
-/* Vectors of values other than integers that a loop carries. */
-static int carried_by_loops(const struct flow *flow, int chunks) {
+#define DEVICE_SPACE 5
+
+/* Loads from device memory in each round of a loop, which differ between lanes; without those of inner loops.
+ * None in loops with simdgroup operations: what these give is the same in a whole gang of one simdgroup. */
+static int count_device_loads(struct simd *s, const struct flow *flow, int loop) {
+    int count = 0;
+    for (int b = 0; b < flow->block_count; b++) {
+        if (!flow_block_within(flow, b, loop)) continue;
+        FOR_EACH_INSTRUCTION(i, flow->blocks[b].block) {
+            if (intrinsic_traits(intrinsic_of(i))->kind == OF_SIMDGROUP) return 0;
+            if (flow->blocks[b].loop != loop) continue;
+            if (!LLVMIsALoadInst(i)) continue;
+            LLVMValueRef address = LLVMGetOperand(i, 0);
+            count += LLVMGetPointerAddressSpace(LLVMTypeOf(address)) == DEVICE_SPACE &&
+                     kind_of(s, address) != KIND_SHARED;
+        }
+    }
+    return count;
+}
+
+/* Vectors of values other than integers that a loop carries and that must stay in registers. A sum in memory
+ * costs a load and a store, which hardly matters where each round loads a vector from device memory for it.
+ */
+static int carried_by_loops(struct simd *s, const struct flow *flow, int chunks) {
     int most = 0;
     for (int l = 0; l < flow->loop_count; l++) {
         int count = 0;
@@ -175,7 +209,7 @@ static int carried_by_loops(const struct flow *flow, int chunks) {
             if (!LLVMIsAPHINode(phi)) break;
             count += !is_integer(phi);
         }
-        if (count > most) most = count;
+        if (count > most && count > count_device_loads(s, flow, l)) most = count;
     }
     return most * chunks;
 }
@@ -197,6 +231,6 @@ smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lan
     }
     size -= (int64_t)s->unit->test_instructions;
     *instructions = size > INT32_MAX ? INT32_MAX : (int)size;
-    *carried = carried_by_loops(&flow, threads / chunk_lanes);
+    *carried = carried_by_loops(s, &flow, threads / chunk_lanes);
     return SMELT_OK;
 }
