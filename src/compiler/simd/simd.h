@@ -288,7 +288,7 @@ void copy_drop_promises(LLVMValueRef copy);
  */
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
 /* whole_group.c — before the analysis: the vector instructions of a gang that is the whole group, and the
- * vectors of sums that its loops carry. */
+ * vectors of sums that its loops carry and that must stay in registers. */
 smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes, int *instructions,
                                       int *carried);
 /* rounds.c — whether a loop of one block, of a thread's code, ends after few rounds whatever its operands. */

@@ -53,8 +53,8 @@ static bool fits_registers(const struct simd *s, int lanes, int carried) {
 /* … of a whole group, whose estimate is more exact. */
 #define MAX_WHOLE_GROUP_INSTRUCTIONS 3400
 
-/* has: whether a whole group can be one gang: its code is small and its sums fit the registers. This
- * estimate is lower than that of choose_lanes, which counts every instruction once per chunk. */
+/* has: whether a whole group can be one gang: its code is small, and its sums fit the registers where they
+ * must. This estimate is lower than that of choose_lanes, which counts every instruction once per chunk. */
 static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has) {
     int instructions, carried;
     *has = false;
