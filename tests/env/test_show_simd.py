@@ -136,6 +136,14 @@ def test_vectors_that_do_not_straddle_rows_need_no_gather(scratch):
             expect_not_in(text, "k.body:2:", "scatter")
 
 
+def test_a_pattern_of_bytes_is_tested_once_for_lanes_that_are_off(scratch):
+    body = "if (x[i] > 0) { out[3 * i] = in[3 * i + 1]; out[3 * i + 1] = in[6 * i]; }\n"
+    arguments = "-i in=zeros:uint8:24576 -i x=ones:float32:4096 -o out:uint8:12288 --grid 4096 --threadgroup 64"
+    text = show(scratch, body, arguments, "--after", "simd-gang", SMELT_CPU="avx2")
+    expect_in(text, "smelt_runtime_load_lanes_1", "smelt_runtime_store_lanes_1")
+    expect_not_in(text, "smelt_runtime_load_row_1", "smelt_runtime_store_row_1")
+
+
 def test_rows_of_unknown_length_keep_their_strides(scratch):
     body = ("threadgroup float tile[256];\nuint row = thread_position_in_grid.y * n, t = thread_index_in_threadgroup;\n"
             "tile[t] = x[row];\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[row + i] = tile[t] + x[2 * (row + i)];\n")

@@ -1,19 +1,21 @@
-// Bytes, 16-bit words and pixels of three bytes after a guard: gangs inside run without masks, those at an edge with
-// masks, and lanes beyond it access nothing.
-// for n: 1 255 256 257 1000 1024
-// for group: 32 96 256
-// run: -b 0=arange:uint8:3072 -b 1:out:uint8:1030 -b 2=arange:int16:2048 -b 3:out:int16:2060 -b 4:out:uint16:3090 --bytes 5=uint32:{n} --grid 1027 --threadgroup {group}
-// expect buffer 1: f(i) for i in 1030: (3 * i % 256 * 77 + (3 * i + 1) % 256 * 150 + (3 * i + 2) % 256 * 29) // 256 if i < n else 0
-// expect buffer 3: f(i) for i in 2060: 2 * (i ^ 1) - i % 2 if i < 2 * n else 0
-// expect buffer 4: f(i) for i in 3090: i // 3 + i % 3 * 1000 if i < 3 * n else 0
+// Bytes and 16-bit numbers at constant strides, in lanes that are on or off: with 256 and 128 bits, no vector of them has a
+// mask. What lanes that are off would write stays as it is.
+// let byte = lambda j: (j // 2 >> 8 * (j % 2)) & 255
+// let on = lambda i: i < 90 and i % skip != 3
+// for group: 45 64
+// for skip: 7 1000
+// run: -b 0=arange:uint16:600 -b 1=arange:uint16:600 -b 2:out:uint8:300 -b 3:out:uint16:300 --bytes 4=uint32:90 --bytes 5=uint32:{skip} --grid 100 --threadgroup {group}
+// expect buffer 2: f(i) for i in 300: (byte(i + 1) if i % 3 == 0 else byte(2 * i - 2) if i % 3 == 1 else byte(600 - 2 * (i // 3))) if on(i // 3) else 0
+// expect buffer 3: f(i) for i in 300: i // 3 * 5 if i % 3 == 2 and on(i // 3) else i + 2 if i % 3 == 0 and on(i // 3) else 0
 #include <metal_stdlib>
 using namespace metal;
 
-kernel void pixels(device const uchar *rgb [[buffer(0)]], device uchar *grey [[buffer(1)]], device const short2 *sound [[buffer(2)]],
-                   device short2 *turned [[buffer(3)]], device packed_ushort3 *words [[buffer(4)]], constant uint &n [[buffer(5)]],
-                   uint i [[thread_position_in_grid]]) {
-    if (i >= n) return;
-    grey[i] = (rgb[3 * i] * 77 + rgb[3 * i + 1] * 150 + rgb[3 * i + 2] * 29) >> 8;
-    turned[i] = short2(sound[i].y * 2, sound[i].x * 2 - 1);
-    words[i] = ushort3(i, i + 1000, i + 2000);
+kernel void pixels(device const uchar *bytes, device const ushort *shorts, device uchar *out, device ushort *wide, constant uint &n,
+                   constant uint &skip, uint i [[thread_position_in_grid]]) {
+  if (i >= n || i % skip == 3) return;
+  out[3 * i] = bytes[3 * i + 1];
+  out[3 * i + 1] = bytes[6 * i];
+  out[3 * i + 2] = bytes[600 - 2 * i];
+  wide[3 * i] = shorts[3 * i + 2];
+  wide[3 * i + 2] = shorts[5 * i];
 }

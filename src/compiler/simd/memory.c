@@ -184,6 +184,55 @@ static bool known_address(struct simd *s, LLVMValueRef address, int chunk, LLVMV
     return true;
 }
 
+/* ---- Elements that have no masked vectors. Vectors that cover a pattern always have gaps: in place of a
+ * call for each of them, one test whether all lanes are on, and one call for the others. */
+
+static bool lacks_masked(struct simd *s, LLVMTypeRef element, LLVMValueRef mask) {
+    return mask && !LLVMIsConstant(mask) && !access_has_masked(s, element);
+}
+
+static LLVMValueRef load_all_on(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
+                                const int64_t *offsets, const struct pattern *p, int align) {
+    return p->small && !p->spread ? load_pattern(s, element, base, p, NULL)
+                                  : spread_load(s, element, base, offsets, align);
+}
+
+static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef base, const int64_t *offsets,
+                               const struct pattern *p, LLVMValueRef mask, int align) {
+    if (access_is_short(s)) return access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = access_split(s, mask);
+    LLVMValueRef values[2];
+    LLVMBasicBlockRef ends[2];
+    values[0] = load_all_on(s, element, base, offsets, p, align);
+    ends[0] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    values[1] = access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
+    ends[1] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+    LLVMValueRef phi = LLVMBuildPhi(b, chunk_type(s, element), "");
+    LLVMAddIncoming(phi, values, ends, 2);
+    return phi;
+}
+
+static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const int64_t *offsets,
+                        LLVMValueRef mask, int align) {
+    if (access_is_short(s)) {
+        access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
+        return;
+    }
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = access_split(s, mask);
+    spread_store(s, vector, base, offsets, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+}
+
 static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result;
     LLVMTypeRef element = LLVMTypeOf(load);
@@ -210,6 +259,9 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
         result = chunk_splat(s, access_load_one(s, element, byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
         result = access_load(s, element, byte_address(s, base, p.low), mask, p.align);
+    } else if (lacks_masked(s, element, mask)) {
+        explain(s, load, chunk, "load: constant offsets; one lane at a time unless all are on");
+        result = load_split(s, element, base, offsets, &p, mask, align);
     } else if (p.small && !p.spread && !(mask && p.repeats)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
         result = load_pattern(s, element, base, &p, mask);
@@ -244,6 +296,9 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         access_store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
         access_store(s, vector, byte_address(s, base, p.low), mask, p.align);
+    } else if (lacks_masked(s, LLVMTypeOf(value), mask)) {
+        explain(s, store, chunk, "store: constant offsets; one lane at a time unless all are on");
+        store_split(s, vector, base, offsets, mask, align);
     } else if (p.small && !p.spread && !p.repeats && (mask || s->vector_bits == 512)) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
         store_pattern(s, vector, base, &p, mask);
