@@ -144,6 +144,14 @@ def test_a_pattern_of_bytes_is_tested_once_for_lanes_that_are_off(scratch):
     expect_not_in(text, "smelt_runtime_load_row_1", "smelt_runtime_store_row_1")
 
 
+def test_rows_of_a_group_are_stored_by_vectors(scratch):
+    body = "uint2 at = thread_position_in_grid.xy;\nout[at.y * w + at.x] = x[at.y * w + at.x];\n"
+    arguments = "-i w=64 -i x=ones:float32:4096 -o out:float32:4096 --grid 64,64 --threadgroup 8,8"
+    text = show(scratch, body, arguments, "--why", SMELT_CPU="avx512")
+    expect_in(text, "store: a vector for each of a few rows")
+    expect_not_in(text, "gather", "scatter")
+
+
 def test_rows_of_unknown_length_keep_their_strides(scratch):
     body = ("threadgroup float tile[256];\nuint row = thread_position_in_grid.y * n, t = thread_index_in_threadgroup;\n"
             "tile[t] = x[row];\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[row + i] = tile[t] + x[2 * (row + i)];\n")

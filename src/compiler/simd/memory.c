@@ -3,7 +3,7 @@
  *   neighbours         one vector access
  *   a small pattern    (strides, repeats) a few vectors that cover it, and a shuffle; stores need masks for
  *                      the gaps, which only 512 bits have at a vector's speed
- *   a few rows         (loads) a vector each, and shuffles: rows.c
+ *   a few rows         a vector each, and shuffles: rows.c
  *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
  *   a small table      (loads) of the kernel's own: permuted vectors of it: table.c
  *   varying            tested at run time: unknown.c
@@ -286,6 +286,10 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
     LLVMValueRef base;
     const int64_t *offsets;
     if (!known_address(s, address, chunk, &base, &offsets)) {
+        if (rows_store(s, store, chunk)) {
+            explain(s, store, chunk, "store: a vector for each of a few rows");
+            return;
+        }
         explain(s, store, chunk, "scatter, unless the addresses are consecutive at run time");
         access_store_unknown(s, store, chunk);
         return;

@@ -1,9 +1,10 @@
-/* Loads whose lanes fall into rows: addresses are constants apart within a row, but not between rows (base +
- * row × n + column, with n known only at run time), as in tiles and matrices. Each row is a vector of its
- * own, loaded from its first lane's address, and shuffles bring the elements to their lanes.
+/* Loads and stores whose lanes fall into rows: addresses are constants apart within a row, but not between
+ * rows (base + row × n + column, with n known only at run time), as in tiles and matrices. Each row is a
+ * vector of its own, at its first lane's address, and shuffles bring the elements to their lanes or from
+ * them.
  *
- * Which lanes share a row follows from the address expression when a load is emitted: for each value, which
- * lanes of the chunk have the value of an earlier lane (their leader) plus a constant. */
+ * Which lanes share a row follows from the address expression when the access is emitted: for each value,
+ * which lanes of the chunk have the value of an earlier lane (their leader) plus a constant. */
 #include "compiler/simd/lanes.h"
 
 #include <string.h>
@@ -445,26 +446,33 @@ static LLVMValueRef place_windows(struct simd *s, const struct window *a, LLVMVa
     return lanes_shuffle(s, x, y, indexes, s->chunk_lanes);
 }
 
-bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) {
-    LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result = NULL;
-    LLVMTypeRef element = LLVMTypeOf(load);
+/* The windows of a chunk's lanes; 0: too many, or not of this kind. */
+static int find_windows(struct simd *s, LLVMValueRef address, LLVMTypeRef element, int chunk, bool masked,
+                        struct window *windows) {
     struct row_view view;
-    struct window windows[GANG_MAX_LANES / 4];
     bool taken[GANG_MAX_LANES] = {false};
     int count = 0, lanes = s->chunk_lanes;
-    if (lanes < 16 || !access_has_masked(s, element)) return false;
+    if (lanes < 16 || !access_has_masked(s, element)) return 0;
     (void)rows_find(s, address, chunk, &view);
     for (;;) {
         bool all = true;
         for (int i = 0; i < lanes; i++) all &= taken[i];
-        if (all) break;
+        if (all) return count;
         if (count == lanes / 4 ||
             !take_window(s, &view, (int64_t)LLVMABISizeOfType(s->unit->layout, element), taken,
                          &windows[count]) ||
-            (mask && (repeats(s, &windows[count]) || windows[count].lanes == 1)))
-            return false;
+            (masked && (repeats(s, &windows[count]) || windows[count].lanes == 1)))
+            return 0;
         count++;
     }
+}
+
+bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) {
+    LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result = NULL;
+    struct window windows[GANG_MAX_LANES / 4];
+    int lanes = s->chunk_lanes;
+    int count = find_windows(s, address, LLVMTypeOf(load), chunk, mask != NULL, windows);
+    if (!count) return false;
     for (int n = 0; n < count; n += 2) {
         LLVMValueRef vectors[2] = {NULL, NULL};
         for (int k = 0; k < 2 && n + k < count; k++) {
@@ -484,4 +492,49 @@ bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) 
     }
     *out = result;
     return true;
+}
+
+/* Lanes that are neighbours have elements in rising order, so that windows which overlap are stored in the
+ * lanes' order. */
+static bool is_run(const struct simd *s, const struct window *w) {
+    int last = -1;
+    for (int i = 0; i < s->chunk_lanes; i++) {
+        if (w->element[i] < 0) continue;
+        if (last >= 0 && (last != i - 1 || w->element[i] <= w->element[last])) return false;
+        last = i;
+    }
+    return true;
+}
+
+static void store_window(struct simd *s, LLVMValueRef store, LLVMValueRef vector, LLVMValueRef base,
+                         const struct window *w, LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    int lane_of[GANG_MAX_LANES], align = (int)LLVMGetAlignment(store);
+    for (int e = 0; e < w->lanes; e++) lane_of[e] = -1;
+    for (int i = 0; i < s->chunk_lanes; i++)
+        if (w->element[i] >= 0) lane_of[w->element[i]] = i;
+    LLVMValueRef step = LLVMConstInt(type_i64(s->unit), (unsigned long long)w->low, true);
+    if (w->low) base = LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), base, &step, 1, "");
+    vector = lanes_shuffle(s, vector, NULL, lane_of, w->lanes);
+    if (!mask && is_dense(s, w)) {
+        LLVMSetAlignment(LLVMBuildStore(b, vector, base), (unsigned)align);
+        return;
+    }
+    LLVMTypeRef types[2] = {LLVMTypeOf(vector), LLVMTypeOf(base)};
+    LLVMValueRef arguments[4] = {vector, base, simd_i32(s, align), window_mask(s, w, mask)};
+    simd_intrinsic(s, "llvm.masked.store", types, 2, arguments, 4);
+}
+
+bool rows_store(struct simd *s, LLVMValueRef store, int chunk) {
+    LLVMValueRef value = LLVMGetOperand(store, 0), address = LLVMGetOperand(store, 1),
+                 mask = mask_chunk(s, chunk);
+    struct window windows[GANG_MAX_LANES / 4];
+    int count = find_windows(s, address, LLVMTypeOf(value), chunk, mask != NULL, windows);
+    for (int n = 0; n < count; n++)
+        if (!is_run(s, &windows[n])) return false;
+    for (int n = 0; n < count; n++) {
+        LLVMValueRef base = rows_lane(s, address, chunk, windows[n].leader);
+        store_window(s, store, chunk_of(s, value, chunk), base, &windows[n], mask);
+    }
+    return count > 0;
 }

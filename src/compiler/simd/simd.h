@@ -365,6 +365,8 @@ struct span rows_span(struct simd *s, int piece, const struct row_view *chunks, 
 LLVMValueRef rows_lane(struct simd *s, LLVMValueRef value, int chunk, int lane);
 /* A chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
+/* The same of a store. */
+bool rows_store(struct simd *s, LLVMValueRef store, int chunk);
 /* table.c — a load from an array of the kernel's own with a small index. False: another load. */
 bool access_look_up(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *result);
 /* spread.c — a chunk at lane 0's address plus constant offsets, all lanes on. */
