@@ -23,7 +23,9 @@ METAL_FUNC float limit(float x, float low, float high) { // NaN stays
 
 METAL_FUNC float power_of_two(int k) { return from_bits((uint)(k + 127) << 23); }
 
-// p * 2^k for -252 <= k <= 254, rounded once.
+// p * 2^k for -252 <= k <= 254, rounded once; 0 for k = -253 and -254. A product that is subnormal or underflows takes a CPU
+// 100 times as long as others, and attention takes the exponential of -INFINITY for each key that a mask hides. So the
+// functions below map arguments far below those whose result rounds to 0 to these k, of which a factor is 0.
 METAL_FUNC float scale(float p, int k) {
   int half_way = k >> 1;
   return p * power_of_two(half_way) * power_of_two(k - half_way);
@@ -59,7 +61,7 @@ METAL_FUNC exp_parts exp_reduce(float x) {
 }
 
 METAL_FUNC float exp(float x) {
-  exp_parts e = exp_reduce(limit(x, -104.0f, 89.0f));
+  exp_parts e = exp_reduce(limit(x, -176.0f, 89.0f));
   return scale(1.0f + exp_minus_one(e.r), e.k);
 }
 
@@ -77,7 +79,7 @@ METAL_FUNC float exp_for_half(float x) {
   return p * from_bits((bits(z) << 23) + 0x3f800000u);
 }
 METAL_FUNC float exp_for_bfloat(float x) {
-  float t = limit(x, -104.0f, 89.0f), z = __builtin_fmaf(t, __SMELT_LOG2E, __SMELT_ROUNDER);
+  float t = limit(x, -176.0f, 89.0f), z = __builtin_fmaf(t, __SMELT_LOG2E, __SMELT_ROUNDER);
   float r = __builtin_fmaf(z - __SMELT_ROUNDER, -__SMELT_LN2_HIGH, t);
   float p = 0x1.548cbap-5f;
   p = __builtin_fmaf(p, r, 0x1.57f2b4p-3f);
@@ -97,13 +99,13 @@ METAL_FUNC float exp2_near_zero(float r) { // |r| <= 1/2
   return __builtin_fmaf(p, r, 1.0f);
 }
 METAL_FUNC float exp2(float x) {
-  float t = limit(x, -151.0f, 129.0f), z = t + __SMELT_ROUNDER;
+  float t = limit(x, -254.0f, 129.0f), z = t + __SMELT_ROUNDER;
   return scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), (int)(bits(z) - bits(__SMELT_ROUNDER)));
 }
 
 // 10^x = 2^k * e^(r ln 10) with r = x - k log10(2).
 METAL_FUNC float exp10(float x) {
-  float t = limit(x, -46.0f, 39.0f);
+  float t = limit(x, -76.4f, 39.0f);
   float z = __builtin_fmaf(t, 0x1.a934fp1f, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
   float r = __builtin_fmaf(n, -0x1.344136p-2f, t);
   r = __builtin_fmaf(n, 0x1.ec10cp-27f, r);
@@ -326,8 +328,9 @@ METAL_FUNC float tanh_for_bfloat(float x) {
 }
 
 METAL_FUNC float half_exp(float a) { // e^a / 2, which overflows later than e^a
-  exp_parts e = exp_reduce(a > 90.0f ? 90.0f : a);
-  return scale(1.0f + exp_minus_one(e.r), e.k - 1);
+  exp_parts e = exp_reduce(a > 89.5f ? 89.5f : a);
+  float p = 1.0f + exp_minus_one(e.r);
+  return (p + p) * power_of_two(e.k - 2);
 }
 METAL_FUNC float sinh(float x) {
   float a = fabs(x), z = a * a, h = half_exp(a), large = h - 0.25f / h;
