@@ -365,9 +365,21 @@ static bool is_tile_size(int64_t size) {
 #define HOST_TILE 64
 #define MANY_TILES 64 /* those of the measurement: two for each of 32 threads */
 
-static int host_tile(int size) {
+static int large_host_tile(int size) {
     bool filled = size % (2 * HOST_TILE) == 0 || size >= 8 * HOST_TILE;
     return filled ? 2 * HOST_TILE : HOST_TILE;
+}
+
+/* The size of a tile that covers `size` rows or keys with the fewest in excess. Few of them fit one tile.
+ * With 197 of both, 24 heads, that took 0.86 of the processor time of tiles of 64, and 0.56 with 77. Many are
+ * always HOST_TILE, so that a program that meets many sizes compiles few kernels. */
+static int host_tile(int size) {
+    int best = HOST_TILE;
+    if (size >= 8 * HOST_TILE) return best;
+    if (size <= 2 * HOST_TILE - TILE_STEP) return round_up(size > 0 ? size : 1, TILE_STEP);
+    for (int tile = HOST_TILE; tile < 2 * HOST_TILE; tile += TILE_STEP)
+        if (round_up(size, tile) < round_up(size, best)) best = tile;
+    return best;
 }
 
 static bool takes_large_tiles(const struct attention *a) {
@@ -391,8 +403,8 @@ static void choose_tile(const struct attention *a, enum kernel kernel, int *rows
         *rows = (int)tuned[0], *keys = (int)tuned[1];
     } else if (program_is_host(a->call.device)) {
         bool large = kernel == FORWARD && takes_large_tiles(a);
-        *rows = few ? 16 : large ? host_tile(a->size.rows) : HOST_TILE;
-        *keys = large ? host_tile(a->size.keys) : HOST_TILE;
+        *rows = large ? large_host_tile(a->size.rows) : host_tile(a->size.rows);
+        *keys = large ? large_host_tile(a->size.keys) : host_tile(a->size.keys);
     } else if (kernel != FORWARD) {
         *rows = *keys = depth <= 64 && !few ? 32 : 16;
     } else {
