@@ -33,6 +33,7 @@
     X(smelt_check_simdgroup)  \
     X(smelt_check_shared)     \
     X(smelt_check_used)       \
+    X(smelt_check_changed)    \
     X(smelt_check_barrier)    \
     X(smelt_check_fence)      \
     X(smelt_check_parameters) \

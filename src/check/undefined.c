@@ -185,7 +185,9 @@ uint64_t smelt_check_undefined(const struct check_site *site) {
 
 /* ---- What must not depend on them. */
 
-static const char *what_is(struct check *check, const struct origin *origin, smelt_finding *told) {
+/* accessed: the threadgroup array that is accessed, if it has a name. */
+static const char *what_is(struct check *check, const struct origin *origin, const char *accessed,
+                           smelt_finding *told) {
     if (!origin) return "of unknown origin";
     const struct check_site *site = origin->what;
     const struct check_argument *argument = origin->what;
@@ -207,7 +209,9 @@ static const char *what_is(struct check *check, const struct origin *origin, sme
         told->argument = findings_text(check->findings, "%s", argument->name);
         return findings_text(check->findings, "output '%s'", argument->name);
     case ORIGIN_THREADGROUP:
-        return "threadgroup memory";
+        if (!accessed || !*accessed) return "threadgroup memory";
+        told->argument = findings_text(check->findings, "%s", accessed);
+        return findings_text(check->findings, "threadgroup memory '%s'", accessed);
     }
     return "of unknown origin";
 }
@@ -223,7 +227,7 @@ static void report(struct check *check, uint32_t number, const struct check_site
                                            origin ? origin->what : NULL, &is_new);
     if (!is_new) return;
     check_place(check, &finding->told);
-    const char *source = what_is(check, origin, &finding->told);
+    const char *source = what_is(check, origin, site->name, &finding->told);
     finding->told.message =
         findings_text(check->findings, "%s a value that was never set: %s (thread (%u, %u, %u))", what,
                       source, finding->told.thread[0], finding->told.thread[1], finding->told.thread[2]);
@@ -231,6 +235,15 @@ static void report(struct check *check, uint32_t number, const struct check_site
 
 void smelt_check_used(uint32_t origin, const struct check_site *site) {
     report(check_this, origin, site, "a branch or an address depends on");
+}
+
+void smelt_check_changed(char *address, uint64_t bytes, const struct check_site *site) {
+    struct check_shadow from = shadow_to_load(address, bytes);
+    for (uint64_t i = 0; i < bytes; i++) {
+        if (!from.shadow[i]) continue;
+        report(check_this, *from.origins, site, "an atomic operation changes");
+        return;
+    }
 }
 
 void smelt_check_stored(uint64_t value, const struct check_site *site) {

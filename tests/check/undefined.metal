@@ -97,3 +97,32 @@ kernel void some_have_returned(device float *o [[buffer(0)]], uint t [[thread_in
   threadgroup_barrier(mem_flags::mem_threadgroup);
   o[t] = t;
 }
+
+// run: -b 0=rand:uint8:128 -b 1:out:uint32:16 --grid 128 --threadgroup 64
+kernel void bins_that_are_not_cleared(device const uchar *a [[buffer(0)]], device atomic_uint *o [[buffer(1)]],
+                                      uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup atomic_uint bins[16];
+  atomic_fetch_add_explicit(&bins[a[i] / 16], 1, memory_order_relaxed); // SM005 bins
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (t < 16) atomic_fetch_add_explicit(&o[t], atomic_load_explicit(&bins[t], memory_order_relaxed), memory_order_relaxed);
+}
+
+// run: -b 0=rand:float32:64 -b 1:out:uint32:1 --grid 64 --threadgroup 64
+kernel void the_first_that_is_exchanged(device const float *a [[buffer(0)]], device uint *o [[buffer(1)]],
+                                        uint i [[thread_position_in_grid]]) {
+  threadgroup atomic_uint first;
+  uint none = 0;
+  if (a[i] > 0.5f)
+    atomic_compare_exchange_weak_explicit(&first, &none, i, memory_order_relaxed, memory_order_relaxed); // SM005 first
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (i == 0) o[0] = atomic_load_explicit(&first, memory_order_relaxed);
+}
+
+// run: -b 0=rand:uint8:64 -b 1:out:uint32:1 --grid 64 --threadgroup 64
+kernel void an_exchange_sets_its_value(device const uchar *a [[buffer(0)]], device uint *o [[buffer(1)]],
+                                       uint i [[thread_position_in_grid]]) {
+  threadgroup atomic_uint last;
+  atomic_exchange_explicit(&last, a[i], memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (i == 0) o[0] = atomic_load_explicit(&last, memory_order_relaxed);
+}

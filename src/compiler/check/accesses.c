@@ -314,6 +314,21 @@ static bool exchanges_float_sum(LLVMValueRef exchange) {
     return opcode == LLVMFAdd || opcode == LLVMFSub;
 }
 
+/* An atomic operation that depends on the value before it. */
+static void check_change(struct unit *unit, LLVMValueRef instruction, enum check_access access) {
+    LLVMValueRef bytes = bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1)));
+    struct object object = object_of(unit, LLVMGetOperand(instruction, 0));
+    char name[200];
+    check_operand(unit, instruction, 0, bytes, access);
+    bool replaces =
+        LLVMIsAAtomicRMWInst(instruction) && LLVMGetAtomicRMWBinOp(instruction) == LLVMAtomicRMWBinOpXchg;
+    if (replaces && !LLVMGetFirstUse(instruction)) return;
+    LLVMPositionBuilderBefore(unit->builder, instruction);
+    LLVMValueRef arguments[3] = {check_pointer(unit, LLVMGetOperand(instruction, 0)), bytes,
+                                 check_site(unit, instruction, object_name(unit, &object, name))};
+    check_call(unit, "smelt_check_changed", LLVMVoidTypeInContext(unit->context), arguments, 3, false);
+}
+
 static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMLoad:
@@ -325,12 +340,10 @@ static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
     case LLVMAtomicRMW:
         LLVMPositionBuilderBefore(unit->builder, instruction);
         show(unit, LLVMGetOperand(instruction, 1), check_site(unit, instruction, NULL), "smelt_check_stored");
-        check_operand(unit, instruction, 0, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1))),
-                      adds_floats(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
+        check_change(unit, instruction, adds_floats(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
         break;
     case LLVMAtomicCmpXchg:
-        check_operand(unit, instruction, 0, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1))),
-                      exchanges_float_sum(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
+        check_change(unit, instruction, exchanges_float_sum(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
         break;
     case LLVMFence:
         LLVMPositionBuilderBefore(unit->builder, instruction);
