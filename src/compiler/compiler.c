@@ -165,6 +165,11 @@ static smelt_status choose_rolled(struct unit *unit) {
     return budget_check(unit, BUDGET_GPU, budget_count(unit->entry, &blocks));
 }
 
+static void take_other_engine(struct unit *unit) {
+    unit->engine = unit->target->instead;
+    unit->target = engine_target(unit->engine);
+}
+
 /* Code of a thread that is too large for vectors in any form: the scalar engine lowers it as it is. */
 static smelt_status choose_instead(struct unit *unit) {
     enum compile_output output = unit->request->output;
@@ -173,16 +178,15 @@ static smelt_status choose_instead(struct unit *unit) {
     if (status == SMELT_OK || (unit->smaller && unit->unrolls)) return status;
     unit->smaller = unit->refused = false;
     unit->result->image.refusal = strdup(unit->result->message);
-    unit->engine = unit->target->quick;
-    unit->target = engine_target(unit->engine);
+    take_other_engine(unit);
     return SMELT_OK;
 }
 
-/* Of a kernel whose vector code may turn out too large: NULL for others. */
+/* Of a kernel whose vector code may turn out too large, or too large for quick code: NULL for others. */
 static LLVMModuleRef keep_optimised(struct unit *unit) {
     enum compile_output output = unit->request->output;
     bool may = unit->target->may_refuse && (output == COMPILE_OBJECT || output == COMPILE_ASM);
-    return may && budget_is_near(unit) ? LLVMCloneModule(unit->module) : NULL;
+    return may && (unit->result->image.quick || budget_is_near(unit)) ? LLVMCloneModule(unit->module) : NULL;
 }
 
 static smelt_status lower_again(struct unit *unit, LLVMModuleRef optimised) {
@@ -190,24 +194,35 @@ static smelt_status lower_again(struct unit *unit, LLVMModuleRef optimised) {
     take_module(unit, optimised);
     unit->smaller = unit->refused = false;
     unit->test_instructions = 0;
-    if (!unit->result->image.refusal) unit->result->image.refusal = strdup(unit->result->message);
     return stage(unit, unit->target->stage, lower);
 }
 
+static void note_refusal(struct unit *unit) {
+    if (!unit->result->image.refusal) unit->result->image.refusal = strdup(unit->result->message);
+}
+
 /* Vector code that turns out too large is written again in the plain form, and then as scalar code, from the
- * same optimised code: the plain form has another only if the source asks to unroll loops (compile_for). */
+ * same optimised code: the plain form has another only if the source asks to unroll loops (compile_for).
+ * Large quick code becomes scalar code at once. */
 static smelt_status lower_within_budgets(struct unit *unit) {
+    struct image *image = &unit->result->image;
     LLVMModuleRef kept = keep_optimised(unit);
     smelt_status status = stage(unit, unit->target->stage, lower);
     if (kept && unit->smaller && !unit->unrolls) {
         unit->form = FORM_PLAIN;
+        note_refusal(unit);
         status = lower_again(unit, LLVMCloneModule(kept));
     }
     if (kept && unit->refused) {
-        unit->engine = unit->target->quick;
-        unit->target = engine_target(unit->engine);
-        free(unit->result->image.refusal);
-        unit->result->image.refusal = NULL;
+        take_other_engine(unit);
+        free(image->refusal);
+        image->refusal = NULL;
+        image->quick = false; /* the best is the same */
+        note_refusal(unit);
+        status = lower_again(unit, kept);
+        kept = NULL;
+    } else if (kept && status == SMELT_OK && quick_is_too_large(unit, kept)) {
+        take_other_engine(unit);
         status = lower_again(unit, kept);
         kept = NULL;
     }
@@ -234,7 +249,8 @@ static smelt_status run(struct unit *unit) {
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
     TRY(choose_rolled(unit));
     TRY(choose_instead(unit));
-    if (quick_applies(unit)) quick_choose(unit);
+    unit->result->image.quick = quick_applies(unit);
+    if (quick_needs_other_engine(unit)) take_other_engine(unit);
     TRY(lower_within_budgets(unit));
     if (output == COMPILE_WHY) TRY(report_reduced(unit));
     if (unit->stopped) return print_module(unit);

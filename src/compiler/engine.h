@@ -27,9 +27,10 @@ struct engine_target {
     engine_pass *generate;    /* (optional) from there to machine code */
     smelt_status (*run_passes)(struct unit *unit, const char *passes); /* LLVM's, by name */
 
-    bool has_quick;         /* the code of engine `quick`, from the same optimised IR, */
-    enum engine quick;      /* gives the same bits and takes less time to compile */
-    bool may_refuse;        /* kernels that the scalar engine then runs; functions may not call themselves */
+    bool has_quick;         /* its quick code is not optimised by LLVM's code generator (quick.c) */
+    bool quick_on_request;  /* … and is generated only for requests of quick code */
+    bool may_refuse;        /* kernels, … */
+    enum engine instead;    /* … which this engine then runs; functions may not call themselves */
     bool specialises;       /* the code is compiled for a code shape's sizes */
     bool fills_memory;      /* threadgroup memory has contents when a group begins */
     bool has_spaces;        /* addresses in threadgroup memory are valid only in its address space */

@@ -1,12 +1,15 @@
 /* The choice between quick and best code.
  *
- * Best code of the SIMD engine takes long to compile because a gang's vector code is many times larger than
- * the code of one thread. The scalar engine's code is not, comes from the same optimised IR, and gives the
- * same bits, unless
+ * The best code of a CPU takes long to compile because a gang's vector code is many times larger than the
+ * code of one thread, and most of this time is LLVM's code generation. Quick code is vector code, too, but of
+ * gangs of one simdgroup (simd/vectorise.c), and LLVM does not optimise its machine code (cpu/codegen.c). The
+ * kernels of tests/ml are compiled in 0.3 to 0.8 of the time, and run 1.0 to 1.7 times as long. If even this
+ * is large, quick code is the scalar engine's, from the same optimised IR, which is compiled sooner and runs
+ * up to fifty times as long. Both give the same bits as the best, unless
  *
- *   arithmetic may be reassociated or approximated: then either code generator may do it in its own way;
- *   threads meet in atomic operations whose order shows in the results: lanes of a gang come in another
- *   order than threads that run one after another.
+ *   arithmetic may be reassociated or approximated: then a code generator may do so in its own way;
+ *   threads meet in atomic operations whose order shows in the results: threads of a gang come in another
+ *   order than those of several gangs, or than threads that run one after another.
  *
  * Quick code of a GPU comes from the same engine as the best code, but calls a function for each product of
  * matrices (ptx/matrix_outlined.c). The same conditions apply.
@@ -23,6 +26,15 @@
 #define LARGE 320
 
 #define SIMDGROUP_VALUE_BITS (32 * 32)
+
+/* Quick code is vector code if it has few instructions, which is supposed from those of a thread's optimised
+ * IR before they are counted. Of the attention and quantised kernels in tests/ml, those below the limits have
+ * the first result of a real size sooner than with scalar code, and most of the others later. All with
+ * products of matrices, for which the threads of the scalar engine must wait for each other, have it sooner;
+ * their machine code takes at most 0.2 seconds of a 3 GHz processor. */
+#define MOST_THREAD_INSTRUCTIONS 320
+#define MOST_VECTOR_INSTRUCTIONS 3500
+#define MOST_MATRIX_INSTRUCTIONS 12000
 
 static bool is_ordered(LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
@@ -58,14 +70,23 @@ bool quick_applies(struct unit *unit) {
     const struct compile_request *request = unit->request;
     bool code = request->output == COMPILE_OBJECT || request->output == COMPILE_ASM;
     if (request->effort == COMPILE_BEST || !code || !unit->target->has_quick) return false;
-    if (unit->target->quick == unit->engine) return request->effort == COMPILE_QUICK;
+    if (unit->target->quick_on_request) return request->effort == COMPILE_QUICK;
     uint64_t registers = SIMDGROUP_VALUE_BITS / (uint64_t)simd_vector_bits(request->cpu, request->features);
     bool wanted = request->effort == COMPILE_QUICK || budget_count_all(unit->module) * registers >= LARGE;
     return wanted && quick_gives_same_bits(unit);
 }
 
-void quick_choose(struct unit *unit) {
-    unit->engine = unit->target->quick;
-    unit->target = engine_target(unit->engine);
-    unit->result->image.quick = true;
+static bool has_matrices(LLVMValueRef entry) {
+    return intrinsic_in_function(entry, INTRINSIC_SIMD_MATRIX_PRODUCT);
+}
+
+bool quick_needs_other_engine(struct unit *unit) {
+    return unit->result->image.quick && unit->target->may_refuse && !has_matrices(unit->entry) &&
+           budget_count_all(unit->module) > MOST_THREAD_INSTRUCTIONS;
+}
+
+bool quick_is_too_large(struct unit *unit, LLVMModuleRef optimised) {
+    bool matrices = has_matrices(LLVMGetNamedFunction(optimised, ENTRY_NAME));
+    return unit->result->image.quick &&
+           budget_count_all(unit->module) > (matrices ? MOST_MATRIX_INSTRUCTIONS : MOST_VECTOR_INSTRUCTIONS);
 }

@@ -83,7 +83,9 @@ static int steps(int of_512_bits) {
     return narrow ? of_512_bits / 4 : wide ? of_512_bits : of_512_bits / 2;
 }
 
-/* Half as large again as the size from which kernels have quick code. */
+/* Just large enough for quick code, which is vector code. */
+#define MIDDLING ((struct options){.steps = steps(20)})
+/* Half as large again: it is scalar code. */
 #define LARGE ((struct options){.steps = steps(30)})
 /* Whose best code takes so long to compile that await_compiler finds the compiler. */
 #define HUGE ((struct options){.steps = steps(60)})
@@ -274,6 +276,28 @@ static void forced_quick_code_stays(void **state) {
     smelt_kernel_release(kernel);
 }
 
+static bool forced_code_has(int step_count, const char *instruction) {
+    smelt_kernel *kernel = make_kernel(&(struct options){.steps = step_count});
+    smelt_array *a = input();
+    smelt_run_desc desc = desc_of(a, NULL);
+    char *text;
+    setenv("SMELT_TIERS", "quick", 1);
+    OK(smelt_kernel_show(kernel, &desc, SMELT_STAGE_ASM, &text));
+    bool has = strstr(text, instruction) != NULL;
+    smelt_free(text);
+    smelt_array_release(a);
+    smelt_kernel_release(kernel);
+    return has;
+}
+
+static void quick_code_is_vector_code_up_to_a_size(void **state) {
+    (void)state;
+    NEED_QUICK;
+    assert_true(forced_code_has(1, "addps"));
+    assert_false(forced_code_has(steps(120), "addps"));
+    assert_true(forced_code_has(steps(120), "addss"));
+}
+
 /* ---- A launch that is running goes on with the best code. */
 
 static atomic_int improved;
@@ -301,10 +325,7 @@ static float *run_long(smelt_kernel *kernel, int turns, bool *quick) {
     return bits;
 }
 
-static void running_launches_change_to_the_best(void **state) {
-    (void)state;
-    NEED_QUICK;
-    struct options options = LARGE;
+static void assert_changes(struct options options) {
     options.extra = "for (int t = 0; t < turns; t++) { x = x * 0.75f + y; y = a[(uint(t) + i) % 4096] - x; }";
     smelt_set_log(count_improved, NULL);
     improved = 0;
@@ -324,6 +345,18 @@ static void running_launches_change_to_the_best(void **state) {
         smelt_kernel_release(kernel);
     }
     smelt_set_log(NULL, NULL);
+}
+
+static void running_launches_change_to_the_best(void **state) {
+    (void)state;
+    NEED_QUICK;
+    assert_changes(MIDDLING);
+}
+
+static void running_scalar_code_changes_to_the_best(void **state) {
+    (void)state;
+    NEED_QUICK;
+    assert_changes(LARGE);
 }
 
 /* ---- Waiting. */
@@ -579,7 +612,9 @@ int main(int count, char **arguments) {
         cmocka_unit_test_setup(prepared_launches_have_the_best, set_up),
         cmocka_unit_test_setup(functions_have_tiers_too, set_up),
         cmocka_unit_test_setup(forced_quick_code_stays, set_up),
+        cmocka_unit_test_setup(quick_code_is_vector_code_up_to_a_size, set_up),
         cmocka_unit_test_setup(running_launches_change_to_the_best, set_up),
+        cmocka_unit_test_setup(running_scalar_code_changes_to_the_best, set_up),
         cmocka_unit_test_setup(many_threads_wait, set_up),
         cmocka_unit_test_setup(a_released_kernel_still_gets_into_the_cache, set_up),
         cmocka_unit_test_setup(waits_are_interrupted_and_the_compile_is_not, set_up),

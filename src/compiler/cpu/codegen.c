@@ -51,19 +51,19 @@ static uint64_t most_optimised(struct unit *unit) {
     return unit->engine == ENGINE_CHECK ? MOST_CHECKED_INSTRUCTIONS_OPTIMISED : MOST_INSTRUCTIONS_OPTIMISED;
 }
 
-/* Whether LLVM optimises the machine code. It always does so for vector code, whose size has a budget. */
+/* Whether LLVM optimises the machine code. The size of vector code has a budget of its own. */
 static bool is_optimised(struct unit *unit) {
     uint64_t blocks;
-    if (unit->target->wants_vectors) return true;
-    return budget_count(unit->entry, &blocks) <= most_optimised(unit) &&
-           !(unit->engine == ENGINE_CHECK && unit->result->image.quick);
+    if (unit->result->image.quick && unit->target->has_quick) return false;
+    return unit->target->wants_vectors || budget_count(unit->entry, &blocks) <= most_optimised(unit);
 }
 
 static smelt_status note_size(struct unit *unit) {
     uint64_t blocks, size = budget_count(unit->entry, &blocks), most = most_optimised(unit);
-    return size <= most ? SMELT_OK
-                        : budget_reduce(unit, "its machine code is generated without optimisation",
-                                        "instructions", size, most);
+    return size <= most || unit->target->wants_vectors
+               ? SMELT_OK
+               : budget_reduce(unit, "its machine code is generated without optimisation", "instructions",
+                               size, most);
 }
 
 static struct target open_target(struct unit *unit) {

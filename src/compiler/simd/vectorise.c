@@ -64,14 +64,14 @@ static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has)
     return SMELT_OK;
 }
 
-/* One simdgroup. With barriers and a known group size: the whole group, or as many simdgroups as divide it,
- * keep the code small and fit the registers. */
+/* One simdgroup: always in quick code, whose size counts. With barriers and a known group size: the whole
+ * group, or as many simdgroups as divide it, keep the code small and fit the registers. */
 static smelt_status choose_lanes(struct simd *s, int *chosen) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
     *chosen = SIMDGROUP_LANES;
-    if (s->unit->form != FORM_BEST || code->masked || !threads || threads % SIMDGROUP_LANES ||
-        !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
+    if (s->unit->form != FORM_BEST || s->unit->result->image.quick || code->masked || !threads ||
+        threads % SIMDGROUP_LANES || !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SMELT_OK;
     bool whole;
     TRY(has_whole_group(s, threads, &whole));

@@ -183,7 +183,7 @@ static smelt_status run_prepared(struct cpu_launch *launch) {
         status = run_groups(launch, 0, groups);
     else
         status = pool_run_beside(run_groups, launch, groups, launch->name,
-                                 launch->is_improved ? cpu_launch_is_improving : NULL);
+                                 launch->scalar && launch->is_improved ? cpu_launch_is_improving : NULL);
     status = checked_end(launch, status);
     if (launch->interrupt) interruption_restore(&signals);
     alarm_disarm(alarm);
@@ -210,7 +210,7 @@ static smelt_status run(const struct launch *request) {
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
     launch.scalar = launch.codes.full && cpu_code_serves_all(launch.codes.full);
-    bool quick = launch.scalar && launch.codes.full->head.image.quick;
+    bool quick = cpu_codes_are_quick(&launch.codes);
     if (quick) launch.is_improved = cpu_launch_improved;
     if (request->info) request->info->quick = quick;
     smelt_status status = run_prepared(&launch);

@@ -34,9 +34,10 @@ void cpu_free_code(struct executable *executable, struct code_head *code) {
 /* ---- The codes of a launch. */
 
 static smelt_status get_code(struct executable *executable, const struct code_shape *shape,
-                             const struct code **code, struct preparation *preparation) {
+                             enum compile_effort effort, const struct code **code,
+                             struct preparation *preparation) {
     struct code_head *head;
-    TRY(executable_code(executable, shape, COMPILE_BEST, &head, preparation));
+    TRY(executable_code(executable, shape, effort, &head, preparation));
     *code = (const struct code *)head;
     return SMELT_OK;
 }
@@ -60,36 +61,17 @@ static bool find_best(struct executable *executable, const struct launch_shapes 
     return share_scalar(codes) || ((codes->full || !shapes->has_full) && (codes->edge || !shapes->has_edge));
 }
 
-static smelt_status best_codes(struct executable *executable, const struct launch_shapes *shapes,
-                               struct launch_codes *codes, struct preparation *preparation) {
-    *codes = (struct launch_codes){NULL, NULL};
-    if (shapes->has_full) TRY(get_code(executable, &shapes->full, &codes->full, preparation));
-    if (share_scalar(codes)) return SMELT_OK;
-    if (shapes->has_edge) TRY(get_code(executable, &shapes->edge, &codes->edge, preparation));
-    (void)share_scalar(codes);
-    return SMELT_OK;
-}
-
-/* The shape whose quick code runs all groups of a launch. */
-static const struct code_shape *quick_shape(const struct launch_shapes *shapes) {
-    return shapes->has_edge ? &shapes->edge : &shapes->full;
-}
-
-/* Compiles missing code until the launch has quick code, or with NULL all of its best. */
-static smelt_status find_quick(struct executable *executable, const struct launch_shapes *shapes,
-                               enum compile_effort effort, struct code_head **quick,
+/* Compiles missing codes. Quick code for the edge runs full groups, too. */
+static smelt_status make_codes(struct executable *executable, const struct launch_shapes *shapes,
+                               enum compile_effort effort, struct launch_codes *codes,
                                struct preparation *preparation) {
-    const struct code_shape *shape = quick_shape(shapes);
-    *quick = executable_find(executable, shape, true);
-    if (*quick) return SMELT_OK;
-    struct code_head *head;
-    struct launch_codes best;
-    TRY(executable_code(executable, shape, effort, &head, preparation));
-    if (!head->image.quick && shapes->has_full && !find_best(executable, shapes, &best)) {
-        TRY(executable_code(executable, &shapes->full, effort, &head, preparation));
-        if (head->image.quick) TRY(executable_compile(executable, shape, COMPILE_QUICK, &head, preparation));
-    }
-    if (head->image.quick) *quick = head;
+    *codes = (struct launch_codes){NULL, NULL};
+    if (shapes->has_edge) TRY(get_code(executable, &shapes->edge, effort, &codes->edge, preparation));
+    if (share_scalar(codes) || !shapes->has_full) return SMELT_OK;
+    codes->full = codes->edge;
+    if (!codes->edge || !codes->edge->head.image.quick)
+        TRY(get_code(executable, &shapes->full, effort, &codes->full, preparation));
+    (void)share_scalar(codes);
     return SMELT_OK;
 }
 
@@ -108,15 +90,15 @@ static smelt_status get_codes(const struct launch *launch, struct launch_codes *
                               struct preparation *preparation) {
     struct executable *executable = launch->executable;
     struct launch_shapes shapes = shapes_of(launch);
-    struct code_head *quick = NULL;
     if (find_best(executable, &shapes, codes)) return SMELT_OK;
-    enum compile_effort effort = launch_effort(launch);
-    if (effort != COMPILE_BEST) TRY(find_quick(executable, &shapes, effort, &quick, preparation));
-    if (!quick) return best_codes(executable, &shapes, codes, preparation);
-    if (shapes.has_edge) executable_improve(executable, &shapes.edge);
-    if (shapes.has_full) executable_improve(executable, &shapes.full);
-    codes->full = codes->edge = (const struct code *)quick;
-    return SMELT_OK;
+    return make_codes(executable, &shapes, launch_effort(launch), codes, preparation);
+}
+
+static void improve(const struct launch *launch, const struct launch_codes *codes) {
+    if (!cpu_codes_are_quick(codes)) return;
+    struct launch_shapes shapes = shapes_of(launch);
+    if (shapes.has_edge) executable_improve(launch->executable, &shapes.edge);
+    if (shapes.has_full) executable_improve(launch->executable, &shapes.full);
 }
 
 static bool are_joined(const struct launch_codes *codes) {
@@ -124,8 +106,8 @@ static bool are_joined(const struct launch_codes *codes) {
            (!codes->edge || codes->edge->head.image.joined);
 }
 
-smelt_status executable_codes(const struct launch **launch, struct launch *joined, struct launch_codes *codes,
-                              struct preparation *preparation) {
+static smelt_status join_codes(const struct launch **launch, struct launch *joined,
+                               struct launch_codes *codes, struct preparation *preparation) {
     struct launch_codes alone;
     TRY(get_codes(*launch, codes, preparation));
     if (!are_joined(codes) || (*launch)->joined || !launch_join(*launch, joined)) return SMELT_OK;
@@ -135,6 +117,13 @@ smelt_status executable_codes(const struct launch **launch, struct launch *joine
         *launch = joined;
     else
         *codes = alone; /* from a package that lacks the others; it does the same for groups of one */
+    return SMELT_OK;
+}
+
+smelt_status executable_codes(const struct launch **launch, struct launch *joined, struct launch_codes *codes,
+                              struct preparation *preparation) {
+    TRY(join_codes(launch, joined, codes, preparation));
+    improve(*launch, codes);
     return SMELT_OK;
 }
 

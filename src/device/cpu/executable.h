@@ -22,14 +22,18 @@ static inline bool cpu_code_serves_all(const struct code *code) {
 smelt_status cpu_make_code(struct executable *executable, struct code_head *code);
 void cpu_free_code(struct executable *executable, struct code_head *code);
 
-/* The codes of a launch: for its full groups and for those at the edge; the same for both if one serves both,
- * or NULL if there is no such group. Either both are of the SIMD engine or both are one code of the scalar
- * engine: quick code, if the best is missing and the launch need not wait for it. Compiles missing code, and
- * records this in `preparation` (may be NULL). If the launch's groups can be joined, *launch becomes
- * `joined`, with those groups. */
+/* The codes of a launch: for its full groups and for those at the edge; NULL if there is no such group.
+ * Either both are of the SIMD engine or both are one code of the scalar engine. If a best code is missing and
+ * the launch need not wait for it, quick code takes its place, and the best is compiled in the background. */
 struct launch_codes {
     const struct code *full, *edge;
 };
+static inline bool cpu_codes_are_quick(const struct launch_codes *codes) {
+    return (codes->full && codes->full->head.image.quick) || (codes->edge && codes->edge->head.image.quick);
+}
+
+/* Compiles missing code, and records this in `preparation` (may be NULL). If the launch's groups can be
+ * joined, *launch becomes `joined`, with those groups. */
 smelt_status executable_codes(const struct launch **launch, struct launch *joined, struct launch_codes *codes,
                               struct preparation *preparation);
 

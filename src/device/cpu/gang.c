@@ -466,12 +466,10 @@ static uint64_t stretch_length(const struct group_context *group) {
     return plane - behind;
 }
 
-static smelt_status run_stretch(struct gang_state *state) {
+static smelt_status run_stretch(struct gang_state *state, const struct launch_codes *codes) {
     struct worker *worker = state->worker;
-    const struct cpu_launch *launch = worker->launch;
     const struct group_context *group = &worker->group;
     bool full = memcmp(group->size, group->dispatch_size, sizeof group->size) == 0;
-    const struct launch_codes *codes = launch_gang_codes(launch);
     worker->code = full ? codes->full : codes->edge;
     const struct image *image = &worker->code->head.image;
     lay_out(state);
@@ -494,17 +492,20 @@ static smelt_status run_stretch(struct gang_state *state) {
     return status;
 }
 
-smelt_status gang_run_groups(struct worker *worker, const struct cpu_launch *launch, uint64_t first,
+smelt_status gang_run_groups(struct worker *worker, struct cpu_launch *launch, uint64_t first,
                              uint64_t last) {
     struct gang_state *state = NULL;
     TRY(state_of(worker, &state));
     TRY(worker_prepare(worker, launch));
     while (first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED)) {
         worker_place_group(worker, first);
-        uint64_t length = stretch_length(&worker->group);
+        bool improved = launch->is_improved && launch->is_improved(launch);
+        bool is_quick = launch->is_improved && !improved;
+        /* After each group of quick code the best may be there. */
+        uint64_t length = is_quick ? 1 : stretch_length(&worker->group);
         state->groups_left = length < last - first ? length : last - first;
         first += state->groups_left;
-        TRY(run_stretch(state));
+        TRY(run_stretch(state, improved ? &launch->best : &launch->codes));
         if (worker->ended != ENDED_WELL) return SMELT_OK;
     }
     return SMELT_OK;

@@ -2,12 +2,11 @@
 
 #include <string.h>
 
-/* Whether the codes can use what the launch has prepared. They must be code of gangs: a change from scalar
- * code to scalar code would not pay. */
-static bool fits(const struct cpu_launch *launch, const struct code *code) {
-    if (!code) return true;
-    const struct image *image = &code->head.image, *own = &launch->codes.full->head.image;
-    return !cpu_code_serves_all(code) && image->threadgroup_bytes <= launch->static_bytes &&
+/* Whether a best code can use what the launch has prepared for its quick code. It must be code of gangs. */
+static bool fits(const struct cpu_launch *launch, const struct code *quick, const struct code *best) {
+    if (!best) return true;
+    const struct image *image = &best->head.image, *own = &quick->head.image;
+    return !cpu_code_serves_all(best) && image->threadgroup_bytes <= launch->static_bytes &&
            image->binding_count == own->binding_count &&
            memcmp(image->bindings, own->bindings, (size_t)own->binding_count * sizeof *own->bindings) == 0;
 }
@@ -16,7 +15,7 @@ static void look_for_best(struct cpu_launch *launch, const struct code_head *lat
     struct launch_codes best;
     if (pthread_mutex_trylock(&launch->improving) != 0) return;
     if (!atomic_load(&launch->improved) && executable_codes_ready(launch->request, &best) &&
-        fits(launch, best.full) && fits(launch, best.edge)) {
+        fits(launch, launch->codes.full, best.full) && fits(launch, launch->codes.edge, best.edge)) {
         launch->best = best;
         atomic_store_explicit(&launch->improved, true, memory_order_release);
         log_line(SMELT_LOG_INFO, "kernel '%s' goes on with its best code", launch->name);
@@ -33,7 +32,8 @@ bool cpu_launch_improved(struct cpu_launch *launch) {
     return atomic_load_explicit(&launch->improved, memory_order_acquire);
 }
 
-/* Quick code is many times slower than the best: a launch ends earlier if the compiler has its own CPU. */
+/* Quick code of the scalar engine is many times slower than the best: a launch ends earlier if the compiler
+ * has its own CPU. */
 bool cpu_launch_is_improving(void *job) {
     struct cpu_launch *launch = job;
     return !atomic_load(&launch->improved) && executable_is_improving(launch->request->executable);

@@ -83,11 +83,6 @@ struct worker {
     struct interruption interruption;
 };
 
-/* The codes of the SIMD engine that gangs run: the launch's own, or the best once they are there. */
-static inline const struct launch_codes *launch_gang_codes(const struct cpu_launch *launch) {
-    return launch->scalar ? &launch->best : &launch->codes;
-}
-
 /* The calling thread's worker, created at its first use. */
 smelt_status worker_of_this_thread(struct worker **worker);
 /* NULL before the first use. Set by worker_thread.c alone. */
