@@ -1,4 +1,5 @@
 #include "tune/machine.h"
+#include "device/device.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +21,11 @@ static void add_processor(struct hasher *hasher) {
 
 smelt_status tune_machine(const char *device, char fingerprint[HASH_HEX_LENGTH + 1]) {
     if (!device) device = "cpu";
+    /* "cuda" is another name of "cuda:0". */
+    const struct device *found;
+    TRY(device_find(device, &found));
+    device = found->name;
     const char *description = smelt_device_description(device);
-    if (!description) return SMELT_ERROR_NO_DEVICE;
     struct hasher *hasher = hasher_create();
     if (!hasher) return fail_out_of_memory(1);
     hasher_add_string(hasher, smelt_version());

@@ -4,6 +4,7 @@
 
 #include "device/cuda/stream.h"
 #include "cuda/fake_driver.h"
+#include "tune/machine.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -184,6 +185,7 @@ static void gpus_are_listed_and_described(void **state) {
     const struct fake_cuda *fake = fake_cuda_open(FAKE_CUDA);
     const struct device *device, *second;
     const char *reason = "unset";
+    char machines[2][HASH_HEX_LENGTH + 1];
     setenv("FAKE_CUDA_DEVICES", "3", 1);
     setenv("FAKE_CUDA_CAPABILITY", "90,70,86", 1);
     CHECK(device_find("cpu", &device) == SMELT_OK);
@@ -196,6 +198,9 @@ static void gpus_are_listed_and_described(void **state) {
                "Fake GPU A, compute capability 9.0, 132 multiprocessors, 0.2 GiB");
     CHECK(device_find("cuda", &device) == SMELT_OK && device_find("cuda:2", &second) == SMELT_OK);
     CHECK_TEXT(device->name, "cuda:0");
+    /* What was tuned on one of its names holds for the other. */
+    CHECK(tune_machine("cuda", machines[0]) == SMELT_OK && tune_machine("cuda:0", machines[1]) == SMELT_OK);
+    CHECK_TEXT(machines[0], machines[1]);
     CHECK_TEXT(device->target, "sm_90a");
     CHECK_TEXT(second->target, "sm_86");
     CHECK(device->threadgroup_limit == 227 * 1024 && device->thread_limit == 1024);
