@@ -29,6 +29,8 @@ extern const char kernel_text_grid_sample_vjp[];
 extern const char kernel_text_cholesky[];
 extern const char kernel_text_limbs[];
 extern const char kernel_text_matmul[];
+extern const char kernel_text_matmul_few[];
+extern const char kernel_text_matmul_sizes[];
 extern const char kernel_text_matmul_tiles[];
 extern const char kernel_text_triangular_inverse[];
 extern const char kernel_text_conv[];

@@ -18,8 +18,8 @@ struct product {
 };
 
 /* tiles.c. On a CPU, products of float32, float16 and bfloat16 with elements and terms. Sums are floats,
- * rounded once; except with vectors, terms are added in order, each by one fused multiply-add. *done is
- * false, and nothing was computed, if the plain kernel should compute it. */
+ * rounded once; except with few rows or columns, terms are added in order, each by one fused multiply-add.
+ * *done is false, and nothing was computed, if the plain kernel should compute it. */
 smelt_status product_by_tiles(const struct product *product, bool *done);
 
 /* product_gpu.c. On a GPU; the result has elements and the depth is at least 1. *done is as above. */

@@ -170,6 +170,35 @@ static void batches_are_broadcast(void **state) {
         }
 }
 
+/* Either side has few rows or columns, in every layout; their terms are neighbours or apart, few or many. */
+static void few_rows_or_columns(void **state) {
+    (void)state;
+    static const smelt_shape shapes[][2] = {{{2, {17, 1000}}, {2, {1000, 3}}},
+                                            {{2, {3, 1000}}, {2, {1000, 17}}},
+                                            {{2, {40, 3000}}, {2, {3000, 3}}},
+                                            {{2, {5, 70}}, {2, {70, 6}}},
+                                            {{2, {300, 65}}, {2, {65, 8}}},
+                                            {{2, {131, 20}}, {2, {20, 2}}},
+                                            {{3, {70, 4, 4}}, {3, {70, 4, 4}}},
+                                            {{3, {70, 8, 8}}, {3, {70, 8, 8}}},
+                                            {{3, {9, 8, 64}}, {3, {9, 64, 8}}},
+                                            {{3, {6, 5, 100}}, {3, {6, 100, 7}}},
+                                            {{4, {2, 3, 1, 129}}, {4, {2, 3, 129, 100}}},
+                                            {{3, {4, 33, 1}}, {3, {4, 1, 5}}},
+                                            {{2, {1, 1000}}, {2, {1000, 1}}},
+                                            {{3, {3, 1, 127}}, {3, {3, 127, 1}}}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int layout = 0; layout < LAYOUTS; layout++) {
+            smelt_dtype dtype = dtypes[(i + (size_t)layout) % 3];
+            if (!in_sample(i + (size_t)layout, 2)) continue;
+            multiply(matrix(dtype, shapes[i][0], (enum layout)layout),
+                     with_neighbouring_terms(dtype, shapes[i][1]), NULL);
+            multiply(matrix(dtype, shapes[i][0], CONTIGUOUS),
+                     matrix(dtype, shapes[i][1], (enum layout)layout), NULL);
+            multiply(matrix(dtype, shapes[i][0], TRANSPOSED), matrix(dtype, shapes[i][1], CONTIGUOUS), NULL);
+        }
+}
+
 static void inputs_of_two_dtypes(void **state) {
     (void)state;
     for (int left = 0; left < 3; left++)
@@ -388,6 +417,7 @@ int main(void) {
                                        cmocka_unit_test(large_tiles),
                                        cmocka_unit_test(products_that_fill_a_gpu),
                                        cmocka_unit_test(forms_of_a_gpu),
+                                       cmocka_unit_test(few_rows_or_columns),
                                        cmocka_unit_test(more_tiles_than_multiprocessors),
                                        cmocka_unit_test(forms_divide_k),
                                        cmocka_unit_test(forms_are_chosen_by_sizes),
