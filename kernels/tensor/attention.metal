@@ -13,11 +13,11 @@ kernel void smelt_attention(device const T *q [[buffer(0)]], device const T *k [
                             uint3 group [[threadgroup_position_in_grid]]) {
     const int first = group.x * ROWS;
     const long head = (long)group.z * size.heads + group.y;
-    const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
+    const int key_heads = size.key_heads, key_head = group.y / (size.heads / key_heads);
     const head_mask own_mask = MASK_OF(group.z, group.y);
-    auto queries = rows_of(q + head * size.rows * size.depth, size.depth, size.rows);
-    auto keys = rows_of(k + key_head * size.keys * size.depth, size.depth, size.keys);
-    auto values = rows_of(v + key_head * size.keys * size.value_depth, size.value_depth, size.keys);
+    auto queries = operand_rows(q, 0, group.z, group.y, size.heads, size.depth, size.rows, size);
+    auto keys = operand_rows(k, 1, group.z, key_head, key_heads, size.depth, size.keys, size);
+    auto values = operand_rows(v, 2, group.z, key_head, key_heads, size.value_depth, size.keys, size);
     auto results = rows_of(out + head * size.rows * size.value_depth, size.value_depth, size.rows);
     auto own_queries = queries.slice(0, first);
 

@@ -7,6 +7,7 @@
 //   ATTENTION_MASK    0: there is none; 1: bools, true where a row sees a key; 2: floats that are added to scores; 3: numbers of
 //                     ATTENTION_TYPE that are added; 4: keys are lines of ATTENTION_WIDTH columns, and two numbers of
 //                     ATTENTION_TYPE are added, that of the key's line and that of its column
+//   ATTENTION_PLACED  1: q, k and v are where size.places tells; 0: they are contiguous
 //   ATTENTION_SINKS   1: there is a score for each head that takes its part of the sum and has no value
 //
 // q and out: batches × heads × rows × depth (value_depth). k and v: batches × key_heads × keys × depth (value_depth), where
@@ -32,7 +33,7 @@ struct attention_size {
         long first, row, between; // in elements: where the first matrix begins, from row to row, from matrix to matrix
         int batch, head, count;   // how many matrices further the next batch and head are, and how many there are
         int unused;
-    } places[3]; // of q, k and v, to attention_warpgroups.metal; to the others, they are contiguous
+    } places[3]; // of q, k and v, where ATTENTION_PLACED is 1, and to attention_warpgroups.metal
 };
 
 #if ATTENTION_MASK == 4
@@ -50,6 +51,18 @@ typedef float mask_type;
 // Operations take tensors of elements that are not const.
 inline auto rows_of(device const T *data, int columns, int rows) {
     return tensor(const_cast<device T *>(data), dextents<int, 2>(columns, rows));
+}
+
+// A head's rows of q (operand 0), k (1) or v (2).
+inline auto operand_rows(device const T *data, int operand, int batch, int head, int heads, int columns, int rows,
+                         constant attention_size &size) {
+#if ATTENTION_PLACED
+    const auto place = size.places[operand];
+    device const T *first = data + place.first + ((long)batch * place.batch + (long)head * place.head) * place.between;
+    return tensor(const_cast<device T *>(first), dextents<int, 2>(columns, rows), array<long, 2>{1, place.row});
+#else
+    return rows_of(data + ((long)batch * heads + head) * rows * columns, columns, rows);
+#endif
 }
 
 #if ATTENTION_MASK == 4

@@ -182,21 +182,22 @@ static bool find_matrices(const smelt_array *array, struct matrices *matrices) {
     return true;
 }
 
-/* Whether the kernel of warpgroups can read q, k or v as it is, by a tensor map. Models have all three in one
- * array, a row of each behind the other. */
-static bool has_wide_rows(const smelt_array *array) {
+/* Whether a kernel can read q, k or v as it is: FORWARD on CPUs, or that of warpgroups, by a tensor map.
+ * Models have all three in one array, or the rows of all heads behind each other. */
+static bool is_readable(const struct attention *a, const smelt_array *array) {
     struct matrices matrices;
-    return array->size && array->strides[3] == 1 && ((uintptr_t)array->data & 15) == 0 &&
-           find_matrices(array, &matrices) && matrices.row % 8 == 0 && matrices.between % 8 == 0;
+    if (!array->size || array->strides[3] != 1 || !find_matrices(array, &matrices)) return false;
+    bool wide = ((uintptr_t)array->data & 15) == 0 && matrices.row % 8 == 0 && matrices.between % 8 == 0;
+    return wide || program_is_host(a->call.device);
 }
 
-/* On the call's device; contiguous, except the mask, and before a result is computed, what has_wide_rows. */
+/* On the call's device; contiguous, except the mask, and before a result is computed, what is_readable. */
 static smelt_status place(struct attention *a, enum array_name name) {
     smelt_array *here = NULL;
     if (!a->arrays[name]) return SMELT_OK;
     TRY(call_bring(&a->call, a->arrays[name], &here));
     smelt_status status = SMELT_OK;
-    if (name == MASK || (name <= V && !a->arrays[OUT] && has_wide_rows(here))) {
+    if (name == MASK || (name <= V && !a->arrays[OUT] && is_readable(a, here))) {
         a->own[name] = here;
     } else {
         status = call_contiguous(&a->call, here, &a->own[name]);
@@ -290,6 +291,11 @@ static bool has_mask(enum kernel kernel) {
 
 static bool is_warpgroups(enum kernel kernel) {
     return kernel >= BY_WARPGROUPS;
+}
+
+/* Whether q, k and v are where a->size.places tells. */
+static bool is_placed(const struct attention *a, enum kernel kernel) {
+    return kernel == BY_WARPGROUPS || (kernel == FORWARD && program_is_host(a->call.device));
 }
 
 static int most_depth(const struct attention *a) {
@@ -423,7 +429,7 @@ static void write_kernels(struct text *text, const void *context) {
     text_addf(text, "#define ATTENTION_MASK %d\n#define ATTENTION_SINKS %d\n", key->operands[3],
               key->operands[4]);
     if (key->operands[3] == MASK_SUMS) text_addf(text, "#define ATTENTION_WIDTH %d\n", key->form);
-    if (split) text_addf(text, "#define ATTENTION_WIDE %d\n", key->operands[5]);
+    text_addf(text, "#define ATTENTION_%s %d\n", split ? "WIDE" : "PLACED", key->operands[5]);
     text_add(text, kernel_text_attention_parts);
     text_add(text, kernels[key->operation].text);
 }
@@ -439,7 +445,7 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     key.operands[1] = (uint8_t)(split ? rows : rows / 16), key.operands[2] = (uint8_t)(keys / 16);
     key.operands[3] = (uint8_t)(has_mask(kernel) ? a->mask : MASK_NONE);
     key.operands[4] = is_forward(kernel) && a->arrays[SINKS];
-    key.operands[5] = kernel == SPLIT && is_aligned(a);
+    key.operands[5] = split ? kernel == SPLIT && is_aligned(a) : is_placed(a, kernel);
     if (key.operands[3] == MASK_SUMS) key.form = (uint16_t)a->arrays[COLUMNS]->shape.size[3];
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
@@ -500,7 +506,7 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *co
     choose_groups(a, kernel, rows, keys, &dispatch);
     if (kernel == BY_WARPGROUPS) a->size.tiles = (int)tiles_of(a);
     for (int i = 0; i < KERNEL_ARRAYS; i++) dispatch.buffers[i].array = arrays[i];
-    for (int i = Q; i <= V && kernel == BY_WARPGROUPS; i++) {
+    for (int i = Q; i <= V && is_placed(a, kernel); i++) {
         spans[i] = place_matrices(a, i);
         dispatch.buffers[i].array = &spans[i];
     }
@@ -550,11 +556,12 @@ static smelt_status attend_by_parts(struct attention *a, smelt_array *out, smelt
 
 static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *sums) {
     if (!out->size) return fill(a, sums, -INFINITY);
-    bool parts = a->size.keys && choose_parts(a), by_warpgroups = !parts && is_by_warpgroups(a);
-    if (!by_warpgroups) TRY(make_dense(a));
+    bool parts = a->size.keys && choose_parts(a);
+    enum kernel kernel = parts ? SPLIT : is_by_warpgroups(a) ? BY_WARPGROUPS : FORWARD;
+    if (!is_placed(a, kernel)) TRY(make_dense(a));
     if (parts) return attend_by_parts(a, out, sums);
     if (a->size.keys)
-        return run(a, by_warpgroups ? BY_WARPGROUPS : FORWARD,
+        return run(a, kernel,
                    (smelt_array *[KERNEL_ARRAYS]){a->arrays[Q], a->arrays[K], a->arrays[V], out, NULL, sums});
     if (a->arrays[SINKS])
         return fail(SMELT_ERROR_INVALID_ARGUMENT,

@@ -19,6 +19,7 @@ struct job {
     int64_t parts;    /* 0: the operation chooses */
     int64_t width;    /* of the lines of keys that have a bias; 0: there is none */
     bool apart;       /* bias_columns are those of copy_apart */
+    int64_t gap;      /* q, k and v are those of copy_by_rows; 0: they are contiguous */
 };
 
 static smelt_array *array_of(smelt_dtype dtype, smelt_shape shape, double low, double high) {
@@ -37,6 +38,27 @@ static smelt_array *copy_apart(const smelt_array *array) {
     OK(smelt_array_to(longer, test_device(), NULL, &there));
     OK(smelt_array_view(there, array->shape, NULL, 1, &view));
     smelt_array_release(longer);
+    smelt_array_release(there);
+    return view;
+}
+
+/* A copy on the device, as a layer of a model makes it: behind each row of a head that of the next one, with
+ * `gap` elements before each. */
+static smelt_array *copy_by_rows(const smelt_array *array, int64_t gap) {
+    const int64_t *size = array->shape.size, width = size[3] + gap,
+                  element = (int64_t)smelt_dtype_bytes(array->dtype);
+    smelt_array *wide, *there, *view;
+    OK(smelt_array_create(array->dtype, SHAPE4(size[0], size[2], size[1], width), &wide));
+    for (int64_t b = 0; b < size[0]; b++)
+        for (int64_t h = 0; h < size[1]; h++)
+            for (int64_t r = 0; r < size[2]; r++)
+                memcpy(wide->data + (((b * size[2] + r) * size[1] + h) * width + gap) * element,
+                       array->data + ((b * size[1] + h) * size[2] + r) * size[3] * element,
+                       (size_t)(size[3] * element));
+    OK(smelt_array_to(wide, test_device(), NULL, &there));
+    OK(smelt_array_view(there, array->shape,
+                        (int64_t[]){size[2] * size[1] * width, width, size[1] * width, 1}, gap, &view));
+    smelt_array_release(wide);
     smelt_array_release(there);
     return view;
 }
@@ -104,9 +126,12 @@ static void attend(struct job job) {
     }
     if (job.parts) tune_setting_force((int64_t[SETTING_NUMBERS]){0, 0, job.parts});
     smelt_attention_desc given = desc;
+    smelt_array **operands[] = {&given.q, &given.k, &given.v};
     if (job.apart) given.bias_columns = copy_apart(desc.bias_columns);
+    for (int i = 0; i < 3 && job.gap; i++) *operands[i] = copy_by_rows(*operands[i], job.gap);
     OK(smelt_attention(&given, &out, &sums));
     if (job.apart) smelt_array_release(given.bias_columns);
+    for (int i = 0; i < 3 && job.gap; i++) smelt_array_release(*operands[i]);
     tune_setting_force(NULL);
     OK(test_to_host(&out));
     OK(test_to_host(&sums));
@@ -176,6 +201,19 @@ static void many_tiles(void **state) {
     ATTEND_EACH(jobs);
 }
 
+/* Rows that lie as layers of models leave them, and tiles of other sizes than 64. */
+static void rows_of_layers(void **state) {
+    (void)state;
+    static const struct job jobs[] = {
+        {SMELT_FLOAT32, 2, 4, 2, 67, 77, 24, 40, .gap = 3},
+        {SMELT_FLOAT32, 1, 2, 2, 197, 197, 64, 64, .gap = 64},
+        {SMELT_BFLOAT16, 2, 3, 1, 17, 257, 40, 40, .gap = 8, .causal = true},
+        {SMELT_FLOAT16, 3, 2, 2, 100, 7, 16, 8, .gap = 1, .sinks = true},
+        {SMELT_FLOAT16, 1, 6, 2, 2, 50, 64, 64, .gap = 32},
+    };
+    ATTEND_EACH(jobs);
+}
+
 static void lines_of_keys(void **state) {
     (void)state;
     static const struct job jobs[] = {
@@ -216,8 +254,9 @@ int main(void) {
     test_quick_code();
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows),      cmocka_unit_test(parts),
-                                       cmocka_unit_test(many_rows),     cmocka_unit_test(many_tiles),
-                                       cmocka_unit_test(lines_of_keys), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows),       cmocka_unit_test(parts),
+                                       cmocka_unit_test(many_rows),      cmocka_unit_test(many_tiles),
+                                       cmocka_unit_test(rows_of_layers), cmocka_unit_test(lines_of_keys),
+                                       cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
