@@ -91,6 +91,7 @@ static const struct engine_target engines[] = {
                      .specialises = true,
                      .fills_memory = true,
                      .holds_constants = true,
+                     .joins_indexes = true,
                      .calls_runtime = true,
                      .wants_vectors = true},
     [ENGINE_PTX] = {.stage = COMPILE_STAGE_PTX,

@@ -225,6 +225,9 @@ bool lines_of_function_are_of_user(LLVMValueRef function);
 smelt_status pass_refuse(struct unit *unit);
 /* invariant.c — loads from constant memory may move freely. */
 smelt_status pass_invariant(struct unit *unit);
+/* whole_index.c — an array's element at a quotient and a remainder by its rows' length is found without them.
+ */
+smelt_status pass_whole_index(struct unit *unit);
 /* landmarks.c — marks in long rows of loops, which shorten the optimiser's searches, and their removal. */
 smelt_status pass_landmarks(struct unit *unit);
 smelt_status pass_landmarks_removed(struct unit *unit);

@@ -110,6 +110,7 @@ static const struct pass of_thread[] = {
     PASS("sink", pass_sink),
     PASS("unrolled", pass_unrolled),
     PASS("invariant", pass_invariant),
+    PASS("whole-index", pass_whole_index),
     PASS(NULL, prepare_alike),
     PASS("alike", pass_alike),
     PASS("landmarks", pass_landmarks),

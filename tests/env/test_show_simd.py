@@ -152,6 +152,15 @@ def test_rows_of_a_group_are_stored_by_vectors(scratch):
     expect_not_in(text, "gather", "scatter")
 
 
+def test_elements_at_quotient_and_remainder_are_neighbours(scratch):
+    for number in "int", "uint":
+        for remainder in "i % 18", "i - i / 18 * 18":
+            body = f"threadgroup float tile[18][18];\nfor ({number} i = thread_index_in_threadgroup; i < 324; i += 64) tile[i / 18][{remainder}] = x[i];\n" \
+                   f"threadgroup_barrier(mem_flags::mem_threadgroup);\nout[thread_index_in_threadgroup] = tile[thread_index_in_threadgroup % 16][3];\n"
+            for cpu in "avx2", "avx512":
+                expect_not_in(show(scratch, body, FLOATS, "--why", SMELT_CPU=cpu), "scatter")
+
+
 def test_rows_of_unknown_length_keep_their_strides(scratch):
     body = ("threadgroup float tile[256];\nuint row = thread_position_in_grid.y * n, t = thread_index_in_threadgroup;\n"
             "tile[t] = x[row];\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[row + i] = tile[t] + x[2 * (row + i)];\n")
