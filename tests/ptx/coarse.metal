@@ -354,13 +354,6 @@ kernel void bfloat_own(device const ushort *a [[buffer(0)]], device const ushort
 kernel void bfloat_alone(device const ushort *a [[buffer(0)]], device ushort *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
   out[i * 3] = as_type<ushort>(bfloat(float(a[i]) * 1.7f));
 }
-// Bfloats that only become floats are loaded as words; a product of bfloats takes its own operands apart.
-kernel void bfloat_widened(device const ushort *a [[buffer(0)]], device const ushort *b [[buffer(1)]], device float *out [[buffer(2)]],
-                           device ushort *narrow [[buffer(3)]], uint i [[thread_position_in_grid]]) {
-  const bfloat x = as_type<bfloat>(a[i]), y = as_type<bfloat>(b[i]);
-  out[i] = float(x) * 1.7f + 0.3f * float(y);
-  narrow[i] = as_type<ushort>(y * bfloat(3));
-}
 
 // Bytes of small tables, at places that differ by lane.
 constant char levels[8] = {0, 1, -2, 3, 4, -6, 8, 127}, curve[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};

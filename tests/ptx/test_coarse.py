@@ -106,8 +106,6 @@ check("strides_bfloat", (96,), (64,), [Input("uint16", 500, 60000), Output("uint
 check("bfloat_own", (300,), (64,), [Input("uint16", 300, 0x8000), Input("uint16", 300, 0x7f80), Output("uint16", 300), Output("float32", 300)], NEAR4,
       loads=r"(fma\.rn\.bf16 [^\n]*\n[\s\S]*){16}")
 check("bfloat_alone", (96,), (64,), [Input("uint16", 96, 60000), Output("uint16", 290)], ANY, loads=r"cvt\.rn\.bf16x2\.f32 %r\d+, 0f00000000")
-check("bfloat_widened", (300,), (64,), [Input("uint16", 300, 0x8000), Input("uint16", 300, 0x7f80), Output("float32", 300), Output("uint16", 300)],
-      NEAR4, loads=r"and\.b32 [^\n]*, -65536;")
 check("tables", (256,), (64,), [Input("uint8", 256, 255), Output("int32", 256)], ANY, loads=r"(prmt\.b32[^\n]*\n[\s\S]*){6}")
 check("narrow_floats", (300,), (64,), [Input("uint16", 300, 65535), Input("int8", 300, 127), Output("float32", 300)], ANY)
 check("small_floats", (300,), (64,), [Input("uint32", 300, 0xffffffff), Input("uint16", 300, 65535), Output("float32", 3600)], ANY,

@@ -126,8 +126,6 @@ smelt_status pass_ptx_words(struct unit *unit);
 smelt_status pass_ptx_ahead(struct unit *unit);
 /* bits.c — loads of vectors of bits become loads of vectors of bytes. */
 smelt_status pass_ptx_bits(struct unit *unit);
-/* bfloat_words.c — vectors of bfloats that become floats are loaded as words. */
-smelt_status pass_ptx_bfloat_words(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
