@@ -1,20 +1,19 @@
-; Small integers become floats by a subtraction from 2^23 plus the integer: 8 and 16 bits by permutations of bytes, masked ones by
-; their mask. Loads extend what they load.
+; Small integers become floats by a subtraction from 2^23 plus the integer, which their mask or a permutation of bytes adds. Parts of
+; words that are unsigned, or signed and alone, are extended instead; loads extend what they load.
 ; run: ptx ptx-target+ptx-convert
 ; expect: {long:…} = sext i8 %loaded to i32
 ; expect: sitofp i32 {long:…} to float
-; expect: {byte:…} = call i32 @llvm.nvvm.prmt(i32 %word, i32 1258291200, i32 29762)
-; expect: {units:…} = bitcast i32 {byte:…} to float
-; expect: fsub float {units:…}, 0x4160000000000000
+; expect: {byte:…} = call i32 @llvm.nvvm.prmt(i32 %word, i32 0, i32 17474)
+; expect: uitofp i32 {byte:…} to float
 ; expect: {flipped:…} = xor i32 %word, -2147450880
 ; expect: call i32 @llvm.nvvm.prmt(i32 {flipped:…}, i32 1258291200, i32 29712)
 ; expect: fsub float %{…}, 0x4160100000000000
-; expect: call i32 @llvm.nvvm.prmt(i32 %word, i32 1258291200, i32 29763)
+; expect: {top:…} = call i32 @llvm.nvvm.prmt(i32 %word, i32 0, i32 17475)
+; expect: uitofp i32 {top:…} to float
 ; expect: {less:…} = sub i32 0, %word
 ; expect: {chosen:…} = select i1 %choice, i32 {less:…}, i32 %word
-; expect: {signs:…} = xor i32 {chosen:…}, -2139062144
-; expect: call i32 @llvm.nvvm.prmt(i32 {signs:…}, i32 1258291200, i32 29760)
-; expect: fsub float %{…}, 0x4160001000000000
+; expect: {sign:…} = call i32 @llvm.nvvm.prmt(i32 {chosen:…}, i32 0, i32 34944)
+; expect: sitofp i32 {sign:…} to float
 ; expect: call i32 asm "lop3.b32 $0, $1, 0xf00, 0x4b000000, 0xea;", "=r,r"(i32 %shifted)
 ; expect: fsub float %{…}, 0x4160000000000000
 ; expect: {upper:…} = call i32 asm "lop3.b32 $0, $1, 0x30, 0x4b000000, 0xea;", "=r,r"(i32 %third)

@@ -604,6 +604,25 @@ static void test_products_of_warpgroups_are_not_linked(void **state) {
     smelt_function_release(function);
 }
 
+/* It would give their threads more registers, so that fewer run at once. */
+static void test_products_of_simdgroup_matrices_are_not_linked(void **state) {
+    (void)state;
+    smelt_function *function = function_of(
+        "kernel void multiply(device float *y [[buffer(0)]], device half *x [[buffer(1)]]) { "
+        "metal::simdgroup_half8x8 a; metal::simdgroup_float8x8 sum(0); metal::simdgroup_load(a, x, 8); "
+        "metal::simdgroup_multiply_accumulate(sum, a, a, sum); metal::simdgroup_store(sum, y, 8); }",
+        "multiply");
+    smelt_array *y = floats("cuda", 64, 0, 0), *x = floats("cuda", 64, 0, 0);
+    smelt_dispatch_desc desc = {
+        .buffers = {{.array = y}, {.array = x}}, .grid = {32}, .threadgroup = {32}, .device = "cuda"};
+    fake->forget_calls();
+    OK(smelt_function_run(function, &desc));
+    assert_int_equal(fake->calls("cuLinkCreate_v2"), 0);
+    smelt_array_release(x);
+    smelt_array_release(y);
+    smelt_function_release(function);
+}
+
 static void test_code_the_driver_does_not_take(void **state) {
     (void)state;
     float a = 1;
@@ -698,6 +717,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_more_groups_than_a_hardware_grid_has, check_fake),
         cmocka_unit_test_teardown(test_what_was_assembled_is_kept, check_fake),
         cmocka_unit_test_teardown(test_products_of_warpgroups_are_not_linked, check_fake),
+        cmocka_unit_test_teardown(test_products_of_simdgroup_matrices_are_not_linked, check_fake),
         cmocka_unit_test_teardown(test_code_the_driver_does_not_take, check_fake),
         cmocka_unit_test_teardown(test_stream_of_another_device, check_fake),
         cmocka_unit_test_teardown(test_device_arrays_on_the_cpu, check_fake),

@@ -100,6 +100,10 @@ static LLVMValueRef in_word(struct unit *unit, LLVMValueRef value, int depth) {
     return LLVMBuildZExt(b, value, type_i32(unit), "");
 }
 
+static LLVMValueRef word_of(struct unit *unit, LLVMValueRef value) {
+    return LLVMTypeOf(value) == type_i32(unit) ? value : in_word(unit, value, 0);
+}
+
 /* ---- Integers in the lower bits of the float 2^23. */
 
 #define UNITS_BITS 23
@@ -112,10 +116,35 @@ static LLVMValueRef subtract_units(struct unit *unit, LLVMValueRef units, int32_
     return LLVMBuildFSub(unit->builder, sum, LLVMConstReal(type, 0x1p23 + offset), "");
 }
 
+/* Whether other integers are taken from the same word, so that one instruction flips all their signs. */
+static bool is_shared(const struct part *part) {
+    LLVMUseRef use = LLVMGetFirstUse(part->word);
+    return use && LLVMGetNextUse(use);
+}
+
+/* Its bytes, zeros or its sign above them, and a conversion of 32 bits. */
+static LLVMValueRef convert_extended(struct unit *unit, const struct part *part, bool is_signed,
+                                     LLVMTypeRef type) {
+    unsigned last = part->first + part->bytes - 1, fill = is_signed ? 8 | last : 4;
+    uint32_t selection = 0;
+    for (unsigned i = 0; i < 4; i++) selection |= (i < part->bytes ? part->first + i : fill) << 4 * i;
+    LLVMValueRef operands[3] = {word_of(unit, part->word), constant_i32(unit, 0),
+                                constant_i32(unit, selection)};
+    LLVMValueRef word = build_function(unit, "llvm.nvvm.prmt", operands, 3);
+    return is_signed ? LLVMBuildSIToFP(unit->builder, word, type, "")
+                     : LLVMBuildUIToFP(unit->builder, word, type, "");
+}
+
+/* Whether a part is better subtracted than converted. An H200's product of MLX's unsigned bytes with a vector
+ * took 24.9 us with conversions and 25.8 us with subtractions; q8_0's of signed ones 26.7 and 25.9 us. */
+static bool gains_by_units(const struct part *part, bool is_signed, int32_t added) {
+    return is_signed ? is_shared(part) : added != 0;
+}
+
 /* A signed integer has its sign bit flipped, which adds half of the range; so has each other byte or half of
  * the word, since one flip serves them all. */
 static LLVMValueRef convert_part(struct unit *unit, const struct part *part, bool is_signed, int32_t added) {
-    LLVMValueRef word = LLVMTypeOf(part->word) == type_i32(unit) ? part->word : in_word(unit, part->word, 0);
+    LLVMValueRef word = word_of(unit, part->word);
     int32_t offset = (!is_signed ? 0 : part->bytes == 1 ? 0x80 : 0x8000) - added;
     uint32_t signs = part->bytes == 1 ? 0x80808080 : part->first == 1 ? 0x00800000 : 0x80008000;
     if (is_signed) word = LLVMBuildXor(unit->builder, word, constant_i32(unit, signs), "");
@@ -136,10 +165,6 @@ static bool is_masked(LLVMValueRef value) {
     uint64_t mask;
     return is_operation(value, LLVMAnd) && is_used_once(value) &&
            is_constant_integer(LLVMGetOperand(value, 1), &mask) && mask < 1u << (UNITS_BITS - 1);
-}
-
-static LLVMValueRef word_of(struct unit *unit, LLVMValueRef value) {
-    return LLVMTypeOf(value) == type_i32(unit) ? value : in_word(unit, value, 0);
 }
 
 /* A masked value with the bits of 2^23. Of two operations, NVIDIA's assembler would not make one. */
@@ -199,7 +224,9 @@ static LLVMValueRef convert_small(struct unit *unit, LLVMValueRef conversion) {
     if (narrow && LLVMIsALoadInst(value)) /* it extends what it loads */
         return added ? NULL : convert_loaded(unit, value, is_signed, type);
     LLVMValueRef masked = narrow && !is_signed ? convert_masked(unit, value, added) : NULL;
-    return masked ? masked : convert_part(unit, &part, is_signed, added);
+    if (masked) return masked;
+    if (gains_by_units(&part, is_signed, added)) return convert_part(unit, &part, is_signed, added);
+    return added ? NULL : convert_extended(unit, &part, is_signed, type);
 }
 
 static LLVMValueRef converted(struct unit *unit, LLVMValueRef value) {
