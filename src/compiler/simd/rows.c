@@ -16,6 +16,7 @@
 /* Whose view is looked for: the lanes of a chunk, or the first lanes of all chunks. */
 struct finder {
     struct simd *s;
+    bool chunks;
     int first, step, lanes; /* lanes of the gang */
     /* Phis whose view is being computed: what is assumed of them within their loops. */
     LLVMValueRef assumed[MAX_ASSUMED];
@@ -249,7 +250,7 @@ static void view_of_instruction(struct finder *f, LLVMValueRef i, int depth, str
 }
 
 static void find_view(struct finder *f, LLVMValueRef value, int depth, struct row_view *out) {
-    int view = f->step == 1 ? piece_view(f->s, value) : shape_of(f->s, value);
+    int view = f->chunks ? shape_of(f->s, value) : piece_view(f->s, value);
     if (view >= 0)
         from_shape(f, view, out);
     else if (depth == 0 || ++f->steps > MAX_STEPS || !LLVMIsAInstruction(value) || private_is(f->s, value))
@@ -323,7 +324,7 @@ int rows_find(struct simd *s, LLVMValueRef value, int chunk, struct row_view *ou
 }
 
 void rows_find_chunks(struct simd *s, LLVMValueRef value, struct row_view *out) {
-    struct finder finder = {.s = s, .step = s->chunk_lanes, .lanes = s->chunk_count};
+    struct finder finder = {.s = s, .chunks = true, .step = s->chunk_lanes, .lanes = s->chunk_count};
     find_view(&finder, value, VIEW_DEPTH, out);
 }
 
