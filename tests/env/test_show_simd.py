@@ -85,6 +85,23 @@ def test_gangs_away_from_edges_load_neighbours(scratch):
     expect_in(text, "k.body:3:", "k.body:4:", "guard: gangs whose lanes all pass it, or all fail")
 
 
+def test_trees_of_large_groups_have_few_gangs_and_no_masks_made_at_run_time(scratch):
+    tree = """threadgroup float part[1024];
+uint t = thread_index_in_threadgroup;
+part[t] = x[i];
+threadgroup_barrier(mem_flags::mem_threadgroup);
+for (uint s = 512; s > 0; s /= 2) {
+    if (t < s) part[t] += part[t + s];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+if (t == 0) out[i / 1024] = part[0];
+"""
+    arguments = "-i x=ones:float32:4096 -o out:float32:4 --grid 4096 --threadgroup 1024"
+    for cpu in "sse2", "avx2", "avx512":
+        expect_in(show(scratch, tree, arguments, "--why", SMELT_CPU=cpu), "a gang is 256 threads")
+        expect_not_in(show(scratch, tree, arguments, "--after", "simd-gang", SMELT_CPU=cpu), "masked.")
+
+
 def test_gangs_inside_the_guard_of_a_short_kernel_need_no_masks(scratch):
     grey = "if (i >= uint(n)) return;\nout[i] = x[3 * i] + x[3 * i + 1];\n"
     arguments = "-i n=4000 -i x=zeros:uint8:12288 -o out:uint8:4096 --grid 4096 --threadgroup 256"

@@ -231,11 +231,39 @@ static void store_plain(struct simd *s, LLVMValueRef vector, LLVMValueRef addres
     LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, address), (unsigned)align);
 }
 
+/* How many lanes are on if they are the first, a power of two, and known; otherwise 0. */
+static int first_lanes(const struct simd *s, LLVMValueRef mask) {
+    int count = 0;
+    if (!LLVMIsAConstantDataVector(mask) && !LLVMIsAConstantVector(mask)) return 0;
+    for (int l = 0; l < s->chunk_lanes; l++) {
+        LLVMValueRef on = LLVMGetAggregateElement(mask, (unsigned)l);
+        if (!LLVMIsAConstantInt(on)) return 0;
+        bool is_on = LLVMConstIntGetZExtValue(on) != 0;
+        if (is_on && count < l) return 0;
+        count += is_on;
+    }
+    return (count & (count - 1)) == 0 ? count : 0;
+}
+
+/* Off lanes are 0. */
+static LLVMValueRef load_first(struct simd *s, LLVMTypeRef element, LLVMValueRef address, int count,
+                               int align) {
+    int64_t indexes[GANG_MAX_LANES];
+    LLVMTypeRef type = LLVMVectorType(element, (unsigned)count);
+    LLVMValueRef first = load_plain(s, type, address, align);
+    for (int l = 0; l < s->chunk_lanes; l++) indexes[l] = l < count ? l : count;
+    return LLVMBuildShuffleVector(s->unit->builder, first, LLVMConstNull(type),
+                                  lanes_constant(s, type_i32(s->unit), indexes, s->chunk_lanes), "");
+}
+
 /* i1 is never in memory: the front end does not generate it. */
 LLVMValueRef access_load(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                          int align) {
     LLVMTypeRef type = chunk_type(s, element);
     if (!mask) return load_plain(s, type, address, align);
+    if (LLVMIsNull(mask)) return LLVMConstNull(type);
+    int count = first_lanes(s, mask);
+    if (count) return load_first(s, element, address, count, align);
     if (!LLVMIsConstant(mask) && !access_has_masked(s, element))
         return load_split(s, element, address, mask, align);
     LLVMTypeRef types[2] = {type, LLVMTypeOf(address)};
@@ -246,6 +274,12 @@ LLVMValueRef access_load(struct simd *s, LLVMTypeRef element, LLVMValueRef addre
 void access_store(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align) {
     if (!mask) {
         store_plain(s, vector, address, align);
+        return;
+    }
+    if (LLVMIsNull(mask)) return;
+    int count = first_lanes(s, mask);
+    if (count) {
+        store_plain(s, lanes_part(s, vector, 0, count), address, align);
         return;
     }
     if (!LLVMIsConstant(mask) && !access_has_masked(s, LLVMGetElementType(LLVMTypeOf(vector)))) {

@@ -323,6 +323,9 @@ LLVMIntPredicate edges_inverse(LLVMIntPredicate predicate);
  * are off. May be false where it does. */
 LLVMValueRef edges_all_hold(struct simd *s, LLVMValueRef number, LLVMIntPredicate predicate,
                             LLVMValueRef bound);
+/* first_gang.c — the mask of a block that only the first gang of a group enters, by chunk (NULL: all lanes).
+ * False: another block. */
+bool first_gang_mask(struct simd *s, int place, LLVMValueRef *mask);
 /* full_rounds.c — the loops that are written twice. Whether this one first has rounds in which all lanes
  * stay; of such a loop, the comparison by which lanes stay, and the predicate that says yes. */
 bool simd_full_rounds_suit(struct simd *s, int loop);

@@ -53,14 +53,26 @@ static bool fits_registers(const struct simd *s, int lanes, int carried) {
 /* … of a whole group, whose estimate is more exact. */
 #define MAX_WHOLE_GROUP_INSTRUCTIONS 3400
 
-/* has: whether a whole group can be one gang: its code is small, and its sums fit the registers where they
+/* has: whether so many threads can be one gang: its code is small, and its sums fit the registers where they
  * must. This estimate is lower than that of choose_lanes, which counts every instruction once per chunk. */
-static smelt_status has_whole_group(struct simd *s, uint64_t threads, bool *has) {
+static smelt_status has_gang(struct simd *s, int threads, bool *has) {
     int instructions, carried;
-    *has = false;
-    if (threads > GANG_MAX_LANES) return SMELT_OK;
-    TRY(simd_measure_whole_group(s, (int)threads, s->chunk_lanes, &instructions, &carried));
+    TRY(simd_measure_whole_group(s, threads, s->chunk_lanes, &instructions, &carried));
     *has = instructions <= MAX_WHOLE_GROUP_INSTRUCTIONS && carried <= s->registers - 4;
+    return SMELT_OK;
+}
+
+/* The whole group, or of a larger group the largest part that has its size in a few gangs: a barrier costs
+ * time for each gang. 0: neither. */
+static smelt_status measured_lanes(struct simd *s, uint64_t threads, int *lanes) {
+    bool has = false;
+    int most = threads < GANG_MAX_LANES ? (int)threads : GANG_MAX_LANES,
+        least = threads > GANG_MAX_LANES ? 128 : most;
+    *lanes = 0;
+    for (int l = most; l >= least && !has; l /= 2) {
+        if (threads % (uint64_t)l == 0) TRY(has_gang(s, l, &has));
+        if (has) *lanes = l;
+    }
     return SMELT_OK;
 }
 
@@ -73,10 +85,10 @@ static smelt_status choose_lanes(struct simd *s, int *chosen) {
     if (s->unit->form != FORM_BEST || s->unit->result->image.quick || code->masked || !threads ||
         threads % SIMDGROUP_LANES || !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SMELT_OK;
-    bool whole;
-    TRY(has_whole_group(s, threads, &whole));
-    if (whole) {
-        *chosen = (int)threads;
+    int measured;
+    TRY(measured_lanes(s, threads, &measured));
+    if (measured) {
+        *chosen = measured;
         return SMELT_OK;
     }
     int instructions = count_instructions(s), carried = carried_values(s->entry, false);
