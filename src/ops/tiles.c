@@ -157,11 +157,9 @@ static void choose_tiles(const struct product *p, struct matrices *m, bool few) 
 
 /* Columns for which lines of A need not be packed, as the runtime does for tiles. */
 #define FEW_COLUMNS 8
-/* Multiply-adds of each of several products for which a threadgroup takes longer than the plain kernel, and
- * those for which one that calls the runtime does. On one thread with AVX-512, 1000 products of 4³ take 45 µs
- * by the plain kernel and 275 µs by the runtime; of 8³, 126 µs and 340 µs, and 116 µs by ACROSS_FEW. */
+/* Multiply-adds of each of several products for which a threadgroup takes longer than the plain kernel: 1000
+ * products of 4³ take 33 µs by that and 247 µs by the runtime (AVX-512, two threads). */
 #define SMALL_WORK 100
-#define SMALL_TILE 512
 /* Terms that are worth adding by all lanes of a simdgroup, which then add up their sums: 3000 × 64 times 8
  * columns took twice as long as by tiles, 200 × 768 times 5 half as long. */
 #define LEAST_DEPTH 256
@@ -180,8 +178,10 @@ static enum way choose_way(const struct matrices *m) {
     bool across = m->stride[0][0] == 1 && m->rows <= MOST_ACROSS / m->depth;
     if (m->columns > FEW_COLUMNS) return TILES;
     if (m->columns == 1 && along) return m->rows == 1 ? DOT : ALONG;
-    /* Of the plain kernel, threads are lanes, too. */
-    if (m->columns == 1 && m->stride[0][0] == 1 && m->rows > 1) return across ? ACROSS : PLAIN;
+    /* Threads of the plain kernel are lanes, too; of several products if simdgroups do not divide the rows.
+     */
+    if (m->columns == 1 && m->stride[0][0] == 1 && m->rows > 1)
+        return across && (m->batch_rank == 0 || m->rows % 32) ? ACROSS : PLAIN;
     if (m->columns == 1) return TILES;
     if (along && m->depth >= LEAST_DEPTH && (m->stride[1][0] == 1 || can_copy_terms(m))) return ALONG_FEW;
     return across ? ACROSS_FEW : TILES;
@@ -243,13 +243,15 @@ smelt_status product_by_tiles(const struct product *p, bool *done) {
     *done = false;
     if (!is_dtype(p->x->dtype) || !is_dtype(p->y->dtype) || !is_dtype(p->dtype) || !describe(p, &m))
         return SMELT_OK;
-    if (m.rows < m.columns && m.rows <= FEW_COLUMNS) swap_sides(&m, operands);
+    bool few_rows = m.rows < m.columns && m.rows <= FEW_COLUMNS;
+    if (few_rows) swap_sides(&m, operands);
     enum way way = choose_way(&m);
-    if (way == TILES && m.rows <= FEW_COLUMNS && m.columns <= FEW_COLUMNS) {
+    /* Tiles of few rows are faster than of few columns: the runtime reads rows of B as they lie. */
+    if (way == TILES && m.columns > 1 && (few_rows || (m.batch_rank && m.rows <= FEW_COLUMNS))) {
         swap_sides(&m, operands);
         way = choose_way(&m);
     }
-    if (m.batch_rank && m.rows * m.columns <= (way == TILES ? SMALL_TILE : SMALL_WORK) / m.depth) way = PLAIN;
+    if (m.batch_rank && m.rows * m.columns <= SMALL_WORK / m.depth) way = PLAIN;
     *done = way != PLAIN;
     if (!*done) return SMELT_OK;
     bool copies = (way == ALONG || way == ALONG_FEW) && m.stride[1][0] != 1 && can_copy_terms(&m);
