@@ -151,6 +151,11 @@ void rivals_enter(struct ladder *ladder, struct rivals *rivals) {
         bench_note(ladder->bench, ladder->job, "cpu/peak", "this CPU has no AVX-512");
         return;
     }
+    if (!host && ladder->dtype != SMELT_FLOAT32) {
+        bench_note(ladder->bench, ladder->job, "cuda/peak",
+                   "only that of float32 is measured, not tensor cores'");
+        return;
+    }
     rivals->peak = host ? "cpu/peak" : "cuda/peak";
     rivals->cases[rivals->count++] = (struct bench_case){.job = ladder->job,
                                                          .variant = rivals->peak,
