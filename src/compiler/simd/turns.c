@@ -10,6 +10,7 @@
  * to one element.
  *
  * Requires: the analysis. Establishes, between turns_begin and turns_end: a gang of one chunk. */
+#include "compiler/bounds/bounds.h"
 #include "compiler/simd/neighbours.h"
 #include "compiler/simd/tiles.h"
 #include "compiler/simd/turns.h"
@@ -55,12 +56,21 @@ static bool suits_access(struct simd *s, LLVMValueRef i) {
     return plain && !one && !value_of(s, i)->neighbours && suits_address(s, address, element);
 }
 
+/* Of a test of an access: the index that it may compare instead of the address (inside.c), or NULL. */
+static LLVMValueRef tested_index(struct simd *s, LLVMValueRef i) {
+    if (intrinsic_of(i) != INTRINSIC_INSIDE) return NULL;
+    LLVMValueRef index = bounds_steps(s->unit, LLVMGetOperand(i, INSIDE_ADDRESS)).index;
+    return index && shape_of(s, index) > SHAPE_UNIFORM ? index : NULL;
+}
+
 static bool suits_instruction(struct simd *s, LLVMValueRef i) {
     for (int o = 0; o < LLVMGetNumOperands(i); o++)
         if (!suits_value(s, LLVMGetOperand(i, (unsigned)o))) return false;
     bool result = LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind;
     if (result && !suits_value(s, i)) return false;
     if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) return suits_access(s, i);
+    LLVMValueRef index = tested_index(s, i);
+    if (index && !suits_value(s, index)) return false;
     if (intrinsic_of(i) == INTRINSIC_INSIDE) return emit_inside_is_once(s, i);
     return simd_is_alone(s, i);
 }
@@ -205,6 +215,8 @@ static struct outer *find_all_outer(struct simd *s, LLVMBasicBlockRef block) {
             continue;
         }
         for (int o = 0; o < LLVMGetNumOperands(i); o++) find_outer(s, LLVMGetOperand(i, (unsigned)o), &list);
+        LLVMValueRef index = tested_index(s, i);
+        if (index) find_outer(s, index, &list);
     }
     for (unsigned n = 0; n < LLVMGetNumSuccessors(end); n++) {
         FOR_EACH_INSTRUCTION(phi, LLVMGetSuccessor(end, n)) {
