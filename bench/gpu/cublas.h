@@ -9,7 +9,7 @@ const char *cublas_open(void);
 
 enum cublas_type { CUBLAS_FLOAT32, CUBLAS_FLOAT16, CUBLAS_BFLOAT16 };
 
-/* That many products of (m, k) and (k, n), one behind the other in memory. */
+/* `products` products of (m, k) and (k, n), one after the other in memory. */
 struct cublas_sizes {
     int64_t products, m, n, k;
 };

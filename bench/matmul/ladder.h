@@ -27,14 +27,14 @@ struct rung {
     struct ladder *ladder;
     char name[48];
     const char *algorithm;
-    int runs; /* of a sample, which gives the time of one; 0 as 1 */
+    int runs; /* per sample; 0: not chosen yet */
 };
 
 /* The seconds of `count` runs on the ladder's device, by one. */
 smelt_status ladder_time(struct ladder *ladder, smelt_status (*run)(void *context), void *context, int count,
                          double *seconds);
 
-/* How many runs make a sample of a GPU long: short ones are enqueued more slowly than they run. */
+/* How many runs a sample on a GPU needs: short ones are enqueued more slowly than they run. On CPUs, 1. */
 int ladder_runs(struct ladder *ladder, smelt_status (*run)(void *context), void *context);
 
 /* Runs it after filling c and memory of its size with NaN, and compares some rows of the result, a new

@@ -1,11 +1,11 @@
-// Products with few columns, after the text of matmul_sizes.metal. The host defines KERNEL, the kernel's name; WAY, one of the
-// functions below; and B_STRIDE, from term to term of B. A tile has all columns. Where a function reads ROWS lines of A or COLUMNS
-// columns of B and fewer are left, the last one stands for the missing ones.
+// Products with few columns, after the text of matmul_sizes.metal. The host defines KERNEL, the kernel's name; PRODUCT, one of
+// the functions below; and B_STRIDE, the distance between terms in a column of B. A tile has all columns. Functions read ROWS rows
+// of A and COLUMNS columns of B at a time; where fewer are left, they read the last one again.
 inline device const B_TYPE *column_of(device const B_TYPE *b, constant matrices &m, long j) {
     return b + min(j, m.columns - 1) * m.stride[1][1];
 }
 
-// The terms of A's rows are neighbours. A simdgroup computes ROWS × COLUMNS sums at a time: lanes add every 32nd term.
+// The terms of a row of A are contiguous. A simdgroup computes ROWS × COLUMNS sums at a time; each lane adds every 32nd term.
 template <int ROWS, int COLUMNS>
 inline void add_along(device const A_TYPE *a, device const B_TYPE *b, device C_TYPE *c, constant matrices &m, long rows, uint lane) {
     const long b_stride = B_STRIDE;
@@ -31,7 +31,7 @@ inline void add_along(device const A_TYPE *a, device const B_TYPE *b, device C_T
         }
 }
 
-// A's rows are neighbours: each lane computes some, and adds the terms in order.
+// The rows of a column of A are contiguous. Each lane computes the sums of ROWS rows and adds the terms in order.
 template <int ROWS, int COLUMNS>
 inline void add_across(device const A_TYPE *a, device const B_TYPE *b, device C_TYPE *c, constant matrices &m, long rows, uint lane) {
     const long a_stride = m.stride[0][1], b_stride = B_STRIDE;
@@ -55,7 +55,7 @@ inline void add_across(device const A_TYPE *a, device const B_TYPE *b, device C_
         }
 }
 
-// One row and one column: a lane has four sums.
+// One row and one column. Each lane has four sums.
 inline void add_dot(device const A_TYPE *a, device const B_TYPE *b, device C_TYPE *c, constant matrices &m, long, uint lane) {
     const long b_stride = B_STRIDE;
     float sums[4] = {};
@@ -75,5 +75,5 @@ kernel void KERNEL(device const A_TYPE *a [[buffer(0)]], device const B_TYPE *b 
                    uint lane [[thread_index_in_simdgroup]]) {
     long at[3];
     find_tile(m, tile, at);
-    WAY(a + at[0], b + at[1], c + at[2], m, min(m.tile_rows, m.rows - long(tile.y) * m.tile_rows), lane);
+    PRODUCT(a + at[0], b + at[1], c + at[2], m, min(m.tile_rows, m.rows - long(tile.y) * m.tile_rows), lane);
 }

@@ -7,7 +7,7 @@
 //   ATTENTION_MASK    0: there is none; 1: bools, true where a row sees a key; 2: floats that are added to scores; 3: numbers of
 //                     ATTENTION_TYPE that are added; 4: keys are lines of ATTENTION_WIDTH columns, and two numbers of
 //                     ATTENTION_TYPE are added, that of the key's line and that of its column
-//   ATTENTION_PLACED  1: q, k and v are where size.places tells; 0: they are contiguous
+//   ATTENTION_PLACED  1: size.places locates q, k and v; 0: they are contiguous
 //   ATTENTION_SINKS   1: there is a score for each head that takes its part of the sum and has no value
 //
 // q and out: batches × heads × rows × depth (value_depth). k and v: batches × key_heads × keys × depth (value_depth), where
@@ -33,7 +33,7 @@ struct attention_size {
         long first, row, between; // in elements: where the first matrix begins, from row to row, from matrix to matrix
         int batch, head, count;   // how many matrices further the next batch and head are, and how many there are
         int unused;
-    } places[3]; // of q, k and v, where ATTENTION_PLACED is 1, and to attention_warpgroups.metal
+    } places[3]; // of q, k and v; for attention_warpgroups.metal, and where ATTENTION_PLACED is 1
 };
 
 #if ATTENTION_MASK == 4

@@ -182,7 +182,7 @@ static smelt_status choose_instead(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* Of a kernel whose vector code may turn out too large, or too large for quick code: NULL for others. */
+/* A copy, if the vector code may turn out too large, or too large for quick code; else NULL. */
 static LLVMModuleRef keep_optimised(struct unit *unit) {
     enum compile_output output = unit->request->output;
     bool may = unit->target->may_refuse && (output == COMPILE_OBJECT || output == COMPILE_ASM);
@@ -217,7 +217,7 @@ static smelt_status lower_within_budgets(struct unit *unit) {
         take_other_engine(unit);
         free(image->refusal);
         image->refusal = NULL;
-        image->quick = false; /* the best is the same */
+        image->quick = false; /* the best code is the same */
         note_refusal(unit);
         status = lower_again(unit, kept);
         kept = NULL;

@@ -28,9 +28,9 @@ struct engine_target {
     smelt_status (*run_passes)(struct unit *unit, const char *passes); /* LLVM's, by name */
 
     bool has_quick;         /* its quick code is not optimised by LLVM's code generator (quick.c) */
-    bool quick_on_request;  /* … and is generated only for requests of quick code */
-    bool may_refuse;        /* kernels, … */
-    enum engine instead;    /* … which this engine then runs; functions may not call themselves */
+    bool quick_on_request;  /* … and is generated only if the request is for quick code */
+    bool may_refuse;        /* kernels; functions may not call themselves */
+    enum engine instead;    /* the engine for kernels that are refused */
     bool specialises;       /* the code is compiled for a code shape's sizes */
     bool fills_memory;      /* threadgroup memory has contents when a group begins */
     bool has_spaces;        /* addresses in threadgroup memory are valid only in its address space */

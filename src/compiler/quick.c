@@ -3,9 +3,9 @@
  * The best code of a CPU takes long to compile because a gang's vector code is many times larger than the
  * code of one thread, and most of this time is LLVM's code generation. Quick code is vector code, too, but of
  * gangs of one simdgroup (simd/vectorise.c), and LLVM does not optimise its machine code (cpu/codegen.c). The
- * kernels of tests/ml are compiled in 0.3 to 0.8 of the time, and run 1.0 to 1.7 times as long. If even this
- * is large, quick code is the scalar engine's, from the same optimised IR, which is compiled sooner and runs
- * up to fifty times as long. Both give the same bits as the best, unless
+ * kernels of tests/ml are compiled in 0.3 to 0.8 of the time, and run 1.0 to 1.7 times as long. Where even
+ * that is too large, quick code is the scalar engine's, from the same optimised IR. It is compiled sooner and
+ * runs up to fifty times as long. Both give the same bits as the best code, unless
  *
  *   arithmetic may be reassociated or approximated: then a code generator may do so in its own way;
  *   threads meet in atomic operations whose order shows in the results: threads of a gang come in another
@@ -27,11 +27,11 @@
 
 #define SIMDGROUP_VALUE_BITS (32 * 32)
 
-/* Quick code is vector code if it has few instructions, which is supposed from those of a thread's optimised
- * IR before they are counted. Of the attention and quantised kernels in tests/ml, those below the limits have
- * the first result of a real size sooner than with scalar code, and most of the others later. All with
- * products of matrices, for which the threads of the scalar engine must wait for each other, have it sooner;
- * their machine code takes at most 0.2 seconds of a 3 GHz processor. */
+/* Quick code is vector code if it has few instructions. Those of a thread's optimised IR give an estimate
+ * before they are counted. Of the attention and quantised kernels in tests/ml, those below the limits have
+ * their first result, at a real size, sooner with vector code than with scalar code; most of the others have
+ * it later. Kernels with products of matrices, at which the threads of the scalar engine must wait for each
+ * other, all have it sooner; generating their machine code takes at most 0.2 seconds of a 3 GHz processor. */
 #define MOST_THREAD_INSTRUCTIONS 320
 #define MOST_VECTOR_INSTRUCTIONS 3500
 #define MOST_MATRIX_INSTRUCTIONS 12000

@@ -12,10 +12,10 @@ bool quick_applies(struct unit *unit);
  * results that depend on the order of threads. */
 bool quick_gives_same_bits(struct unit *unit);
 
-/* Whether quick code, not lowered yet, must be that of the engine `instead`, because of its size. */
+/* Before lowering: whether the kernel is so large that its quick code must come from the engine `instead`. */
 bool quick_needs_other_engine(struct unit *unit);
 
-/* … lowered for this engine from `optimised`: it has turned out too large. */
+/* After lowering `optimised`: whether its quick code has turned out too large. */
 bool quick_is_too_large(struct unit *unit, LLVMModuleRef optimised);
 
 #endif

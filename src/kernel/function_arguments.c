@@ -20,7 +20,7 @@ static const smelt_array *array_of(const smelt_buffer *buffer) {
 
 /* Bytes travel with a GPU's launch as far as they are few. */
 #define MOST_INLINED_BYTES 2048
-#define MOST_POINTED_BYTES 256 /* behind pointers: a structure of 64 words, four lists of eight sizes */
+#define MOST_POINTED_BYTES 256 /* behind pointers: a structure of 64 words, or four lists of eight sizes */
 
 /* A host's array that a GPU's launch takes along, as it does bytes, if the kernel only reads it. */
 static bool is_small_on_host(const smelt_array *array) {
@@ -132,9 +132,9 @@ static void find_inlined_bytes(const smelt_dispatch_desc *desc, uint8_t inlined[
     }
 }
 
-/* Whether an argument's elements are few enough to travel with the launch. Behind a pointer to constant
- * memory there are parameters, shapes and strides, but there may be a table, whose elements lanes look up at
- * different places: of the launch's parameters one after another, of memory all at once. */
+/* Whether an argument's elements are few enough to travel with the launch. A pointer to constant memory
+ * mostly leads to parameters, shapes or strides, but may lead to a table, in which each lane looks up another
+ * element: memory serves such lanes at once, a launch's parameters one after another. */
 static bool is_small_argument(const struct parameter *p, const smelt_array *array) {
     if (!array->size || !is_small_on_host(array)) return false;
     size_t bytes = (size_t)array->size * smelt_dtype_bytes(array->dtype);

@@ -27,11 +27,11 @@ static bool is_dtype(smelt_dtype dtype) {
 
 /* ---- The kernels. */
 
-#define DENSE_TERMS 0x100 /* those of B are neighbours */
+#define DENSE_TERMS 0x100 /* the terms of a column of B are contiguous */
 
-enum way { PLAIN = -1, TILES, DOT, ALONG, ALONG_FEW, ACROSS, ACROSS_FEW };
+enum variant { PLAIN = -1, TILES, DOT, ALONG, ALONG_FEW, ACROSS, ACROSS_FEW };
 
-/* The kernel, and for few columns its function of matmul_few.metal. */
+/* The kernel and, for few columns, the function in matmul_few.metal that it calls. */
 static const struct {
     const char *kernel, *function;
 } kernels[] = {{"smelt_matmul", NULL},
@@ -50,7 +50,7 @@ static void write_kernels(struct text *text, const void *context) {
         text_add(text, kernel_text_matmul_tiles);
         return;
     }
-    text_addf(text, "#define KERNEL %s\n#define WAY %s\n#define B_STRIDE %s\n",
+    text_addf(text, "#define KERNEL %s\n#define PRODUCT %s\n#define B_STRIDE %s\n",
               kernels[key->form & 0xff].kernel, kernels[key->form & 0xff].function,
               key->form & DENSE_TERMS ? "1" : "m.stride[1][0]");
     text_add(text, kernel_text_matmul_few);
@@ -155,31 +155,31 @@ static void choose_tiles(const struct product *p, struct matrices *m, bool few) 
             m->tile_columns = pieces(m->tile_columns, 2);
 }
 
-/* Columns for which lines of A need not be packed, as the runtime does for tiles. */
+/* Up to so many columns, rows of A are read where they are; the runtime packs them for tiles. */
 #define FEW_COLUMNS 8
-/* Multiply-adds of each of several products for which a threadgroup takes longer than the plain kernel: 1000
- * products of 4³ take 33 µs by that and 247 µs by the runtime (AVX-512, two threads). */
+/* Of several products with so few multiply-adds each, the plain kernel is faster than a threadgroup per
+ * product: 1000 products of 4³ take 33 µs by it and 247 µs by the runtime (AVX-512, two threads). */
 #define SMALL_WORK 100
-/* Terms that are worth adding by all lanes of a simdgroup, which then add up their sums: 3000 × 64 times 8
- * columns took twice as long as by tiles, 200 × 768 times 5 half as long. */
+/* From so many terms on, it is faster that the lanes of a simdgroup divide the terms and add up their sums:
+ * with 3000 × 64 times 8 columns that took twice as long as tiles, with 200 × 768 times 5 half as long. */
 #define LEAST_DEPTH 256
-/* Elements of A that are fast to read in strips of 32 or 128 rows: of 4 MB that was faster than by tiles, of
- * 16 MB it took twice as long, and twice as long as by the plain kernel (AVX2). */
+/* Up to so many elements, A is fast to read in strips of 32 or 128 rows: with 4 MB that was faster than
+ * tiles; with 16 MB it took twice as long as tiles or the plain kernel (AVX2). */
 #define MOST_ACROSS (1 << 20)
 
-/* Whether terms of few columns that are apart can be copied: kernels that add along the terms then read
- * neighbours, and the copy is small next to A. */
+/* Whether B's columns, whose terms are apart, can be copied so that a column's terms are contiguous: the copy
+ * must be small next to A. */
 static bool can_copy_terms(const struct matrices *m) {
     return m->batch_rank == 0 && m->rows > 1;
 }
 
-static enum way choose_way(const struct matrices *m) {
+static enum variant choose_variant(const struct matrices *m) {
     bool along = m->stride[0][1] == 1;
     bool across = m->stride[0][0] == 1 && m->rows <= MOST_ACROSS / m->depth;
     if (m->columns > FEW_COLUMNS) return TILES;
     if (m->columns == 1 && along) return m->rows == 1 ? DOT : ALONG;
-    /* Threads of the plain kernel are lanes, too; of several products if simdgroups do not divide the rows.
-     */
+    /* The threads of the plain kernel read neighbouring rows, too. Several products have idle lanes there
+     * unless their rows are a multiple of a simdgroup's lanes. */
     if (m->columns == 1 && m->stride[0][0] == 1 && m->rows > 1)
         return across && (m->batch_rank == 0 || m->rows % 32) ? ACROSS : PLAIN;
     if (m->columns == 1) return TILES;
@@ -187,7 +187,7 @@ static enum way choose_way(const struct matrices *m) {
     return across ? ACROSS_FEW : TILES;
 }
 
-#define FEW_TERMS 8192 /* that are copied in less time than a launch takes */
+#define FEW_TERMS 8192 /* copying so many here takes less time than a launch */
 
 #define COPY_TERMS(type)                             \
     for (int64_t j = 0; j < m->columns; j++)         \
@@ -195,7 +195,7 @@ static enum way choose_way(const struct matrices *m) {
             ((type *)copy->data)[j * m->depth + k] = \
                 ((const type *)columns->data)[j * m->stride[1][1] + k * m->stride[1][0]];
 
-/* *copy is B's transpose, whose rows are dense. */
+/* *result is B's transpose, row-contiguous. */
 static smelt_status copy_terms(const struct product *p, const struct matrices *m, smelt_array *columns,
                                smelt_array **result) {
     smelt_shape shape = {.ndim = 2, .size = {m->columns, m->depth}};
@@ -215,14 +215,15 @@ static smelt_status copy_terms(const struct product *p, const struct matrices *m
     return SMELT_OK;
 }
 
-static smelt_status run(const struct product *p, struct matrices *m, smelt_array *operands[2], enum way way) {
+static smelt_status run(const struct product *p, struct matrices *m, smelt_array *operands[2],
+                        enum variant variant) {
     struct program_key key = {
         .family = PROGRAM_MATMUL,
-        .form = (uint16_t)(way | (way != TILES && m->stride[1][0] == 1 ? DENSE_TERMS : 0)),
+        .form = (uint16_t)(variant | (variant != TILES && m->stride[1][0] == 1 ? DENSE_TERMS : 0)),
         .dtypes = {(uint8_t)operands[0]->dtype, (uint8_t)operands[1]->dtype, (uint8_t)p->dtype}};
     smelt_function *function;
-    TRY(program_get(&key, kernels[way].kernel, write_kernels, &key, &function));
-    choose_tiles(p, m, way != TILES);
+    TRY(program_get(&key, kernels[variant].kernel, write_kernels, &key, &function));
+    choose_tiles(p, m, variant != TILES);
     smelt_array spans[2] = {program_span(operands[0], &m->first[0]), program_span(operands[1], &m->first[1])};
     smelt_dispatch_desc dispatch = {
         .buffers = {{.array = &spans[0]},
@@ -230,7 +231,7 @@ static smelt_status run(const struct product *p, struct matrices *m, smelt_array
                     {.array = p->result},
                     {.bytes = m, .size = sizeof *m}},
         .groups = {pieces(m->columns, m->tile_columns), pieces(m->rows, m->tile_rows), 1},
-        .threadgroup = {way == TILES ? 1 : 32},
+        .threadgroup = {variant == TILES ? 1 : 32},
         .device = p->call->device,
         .stream = p->call->desc->stream};
     for (uint32_t d = 0; d < m->batch_rank; d++) dispatch.groups[2] *= m->batch_size[d];
@@ -245,22 +246,22 @@ smelt_status product_by_tiles(const struct product *p, bool *done) {
         return SMELT_OK;
     bool few_rows = m.rows < m.columns && m.rows <= FEW_COLUMNS;
     if (few_rows) swap_sides(&m, operands);
-    enum way way = choose_way(&m);
-    /* Tiles of few rows are faster than of few columns: the runtime reads rows of B as they lie. */
-    if (way == TILES && m.columns > 1 && (few_rows || (m.batch_rank && m.rows <= FEW_COLUMNS))) {
+    enum variant variant = choose_variant(&m);
+    /* Tiles of few rows are faster than tiles of few columns: the runtime reads rows of B in memory order. */
+    if (variant == TILES && m.columns > 1 && (few_rows || (m.batch_rank && m.rows <= FEW_COLUMNS))) {
         swap_sides(&m, operands);
-        way = choose_way(&m);
+        variant = choose_variant(&m);
     }
-    if (m.batch_rank && m.rows * m.columns <= SMALL_WORK / m.depth) way = PLAIN;
-    *done = way != PLAIN;
+    if (m.batch_rank && m.rows * m.columns <= SMALL_WORK / m.depth) variant = PLAIN;
+    *done = variant != PLAIN;
     if (!*done) return SMELT_OK;
-    bool copies = (way == ALONG || way == ALONG_FEW) && m.stride[1][0] != 1 && can_copy_terms(&m);
+    bool copies = (variant == ALONG || variant == ALONG_FEW) && m.stride[1][0] != 1 && can_copy_terms(&m);
     if (copies) {
         TRY(copy_terms(p, &m, operands[1], &operands[1]));
         m.stride[1][0] = 1;
         m.stride[1][1] = m.depth;
     }
-    smelt_status status = run(p, &m, operands, way);
+    smelt_status status = run(p, &m, operands, variant);
     if (copies) smelt_array_release(operands[1]);
     return status;
 }

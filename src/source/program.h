@@ -28,7 +28,7 @@ struct parameter {
     uint32_t token;        /* where the parameter starts, for messages */
     bool by_reference;     /* of a buffer: T & */
     bool by_value;         /* neither T & nor T *: a tensor, or a value in a buffer */
-    bool is_constant;      /* in constant memory */
+    bool is_constant;      /* its type names the constant address space */
 };
 
 /* One kernel function that can be run. */

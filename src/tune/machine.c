@@ -25,12 +25,11 @@ smelt_status tune_machine(const char *device, char fingerprint[HASH_HEX_LENGTH +
     const struct device *found;
     TRY(device_find(device, &found));
     device = found->name;
-    const char *description = smelt_device_description(device);
     struct hasher *hasher = hasher_create();
     if (!hasher) return fail_out_of_memory(1);
     hasher_add_string(hasher, smelt_version());
     hasher_add_string(hasher, device);
-    hasher_add_string(hasher, description);
+    hasher_add_string(hasher, found->description);
     hasher_add_integer(hasher, smelt_device_threads(device));
     hasher_add_integer(hasher, smelt_device_vector_bits(device));
     hasher_add_integer(hasher, smelt_device_driver_version(device));
