@@ -466,9 +466,10 @@ SMELT_API smelt_status smelt_event_seconds(smelt_event *start, smelt_event *end,
 /* A sequence of launches that one call enqueues again: a CUDA graph. */
 typedef struct smelt_recording smelt_recording;
 /* Until smelt_stream_record_end, launches on `stream` (not the default stream) are recorded, not run. Their
- * code must be compiled, all arrays must be on the device, and none may need waiting. Each replay writes the
- * outputs they allocate again. The recording keeps what launches use until it is released. UNSUPPORTED for a
- * CPU's stream. */
+ * code must be compiled, all arrays must be on the device, and none may need waiting. What travels with a
+ * launch, bytes and small host arrays behind `constant` references and pointers, is recorded with its
+ * contents. Each replay writes the outputs they allocate again. The recording keeps what launches use until
+ * it is released. UNSUPPORTED for a CPU's stream. */
 SMELT_API smelt_status smelt_stream_record_begin(smelt_stream *stream);
 SMELT_API smelt_status smelt_stream_record_end(smelt_stream *stream, smelt_recording **recording);
 /* Enqueues the launches again, after other uses of their arrays. `stream` may be any of the device; NULL: its
