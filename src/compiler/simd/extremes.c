@@ -1,6 +1,6 @@
-/* Whether a condition holds in any lane of the gang, where it may also be said of none: the question that a
- * loop's preheader answers (compiler/bounds). Lanes that are a constant apart, all of the gang or those of a
- * row, are judged by their least and greatest number. */
+/* Whether a condition may hold in a lane of the gang, asked once before a loop (compiler/bounds). The answer
+ * may be yes although it holds in none. Lanes whose numbers are a constant apart, all of the gang or those of
+ * a row, are judged by their least and greatest number. */
 #include "compiler/simd/simd.h"
 
 /* Lanes whose numbers are a constant apart, modulo 2^width: around a scalar of the new function. */
@@ -19,7 +19,7 @@ static LLVMValueRef widest(struct simd *s, LLVMValueRef scalar, bool is_signed, 
 
 /* i1: left > right in a lane, or one of the numbers wraps around. In 64 bits, the greatest of the left lanes
  * is above all that wrap around at the top, and the least of the right ones is below those that do so at the
- * bottom; the other two ways are compared. */
+ * bottom; the other two cases are compared. */
 static LLVMValueRef is_greater(struct simd *s, const struct bunch *left, const struct bunch *right,
                                bool is_signed, unsigned width) {
     LLVMBuilderRef b = s->unit->builder;
@@ -62,7 +62,7 @@ static bool find_order(LLVMValueRef comparison, struct order *order) {
     return order->width <= 32;
 }
 
-/* Of both sides, which chunks' first lanes are a constant apart: in both, with the same leaders. */
+/* Which chunks' first lanes are a constant apart on both sides. Both views get the same leaders. */
 static void find_rows(struct simd *s, const struct order *order, struct row_view *left,
                       struct row_view *right) {
     struct row_view x, y;

@@ -1,6 +1,6 @@
 /* Masks of blocks that only the first gang of a group enters: `if (t < 16) part[t] += part[t + 16];`, with
- * t from 0 on. Which of its lanes do is known, so loads and stores need no masks made at run time; memory
- * stored under such a mask cannot be loaded again at once.
+ * t from 0 on. Its active lanes are constants, so loads and stores need no masks computed at run time; a
+ * load that follows a store with such a mask has to wait for it.
  *
  * Other gangs have greater numbers in all lanes: lane 0's is a multiple of a power of two that is not below
  * the bound.

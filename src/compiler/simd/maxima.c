@@ -1,6 +1,6 @@
-/* The comparisons of a maximum or minimum (select the other number if this one is NaN or the smaller one)
- * with a number that is never NaN: whether it is NaN is not asked. What is left is one instruction of the
- * CPU's, which takes the other number of a pair with a NaN; with the question, it would be four.
+/* Removes tests for NaN from maxima and minima (select the other number if this one is NaN or the smaller
+ * one) where this number is never NaN. The rest is one instruction of the CPU, which returns this number if
+ * either is NaN; with the test, there would be four.
  *
  *   top = -inf;  for (…) top = isnan(top) || top < x[i] ? x[i] : top;      no round makes a NaN of it
  *

@@ -62,8 +62,8 @@ static smelt_status has_gang(struct simd *s, int threads, bool *has) {
     return SMELT_OK;
 }
 
-/* The whole group, or of a larger group the largest part that has its size in a few gangs: a barrier costs
- * time for each gang. 0: neither. */
+/* The whole group. Of a group that is larger than any gang: 256 or 128 threads, if they divide it, since a
+ * barrier costs time for each gang. 0: neither suits. */
 static smelt_status measured_lanes(struct simd *s, uint64_t threads, int *lanes) {
     bool has = false;
     int most = threads < GANG_MAX_LANES ? (int)threads : GANG_MAX_LANES,

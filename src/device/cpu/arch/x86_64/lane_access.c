@@ -22,8 +22,9 @@ copy(char *to, const char *from, size_t size) {
     }
 }
 
-/* A row is loaded with the lanes between active ones: it is shorter than a page, so that their memory is in
- * the page of the first active lane or of the last one. It is stored at once if there are none of these. */
+/* Loads of a row include the inactive lanes between active ones. This cannot fault: a row is shorter than a
+ * page, so these lanes are in the page of the first active lane or of the last one. A row is stored as a
+ * whole only if its active lanes are neighbours. */
 #define ACCESS(bytes)                                                                               \
     void smelt_runtime_load_lanes_##bytes(char *const *addresses, char *values, uint32_t lanes) {   \
         FOR_EACH_LANE(lane, lanes) memcpy(values + (size_t)lane * (bytes), addresses[lane], bytes); \
