@@ -177,30 +177,41 @@ static LLVMValueRef are_all_on(struct simd *s, LLVMValueRef mask) {
 struct split access_split(struct simd *s, LLVMValueRef mask) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef all = simd_block(s, "all_on");
-    struct split split = {simd_block(s, "some_on"), simd_block(s, "accessed")};
+    struct split split = {.some = simd_block(s, "some_on"), .after = simd_block(s, "accessed")};
     LLVMBuildCondBr(b, are_all_on(s, mask), all, split.some);
     LLVMPositionBuilderAtEnd(b, all);
     return split;
 }
 
+void access_split_some(struct simd *s, struct split *split) {
+    split->ends[0] = LLVMGetInsertBlock(s->unit->builder);
+    LLVMBuildBr(s->unit->builder, split->after);
+    LLVMPositionBuilderAtEnd(s->unit->builder, split->some);
+}
+
+void access_split_end(struct simd *s, struct split *split) {
+    split->ends[1] = LLVMGetInsertBlock(s->unit->builder);
+    LLVMBuildBr(s->unit->builder, split->after);
+    LLVMPositionBuilderAtEnd(s->unit->builder, split->after);
+}
+
+LLVMValueRef access_split_value(struct simd *s, const struct split *split, LLVMValueRef all,
+                                LLVMValueRef some) {
+    LLVMValueRef values[2] = {all, some}, phi = LLVMBuildPhi(s->unit->builder, LLVMTypeOf(all), "");
+    LLVMBasicBlockRef ends[2] = {split->ends[0], split->ends[1]};
+    LLVMAddIncoming(phi, values, ends, 2);
+    return phi;
+}
+
 static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                                int align) {
     if (access_is_short(s)) return access_load_lanes(s, element, address, mask, align);
-    LLVMBuilderRef b = s->unit->builder;
     struct split split = access_split(s, mask);
-    LLVMValueRef values[2];
-    LLVMBasicBlockRef ends[2];
-    values[0] = access_load(s, element, address, NULL, align);
-    ends[0] = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.some);
-    values[1] = access_load_lanes(s, element, address, mask, align);
-    ends[1] = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.after);
-    LLVMValueRef phi = LLVMBuildPhi(b, chunk_type(s, element), "");
-    LLVMAddIncoming(phi, values, ends, 2);
-    return phi;
+    LLVMValueRef all = access_load(s, element, address, NULL, align);
+    access_split_some(s, &split);
+    LLVMValueRef some = access_load_lanes(s, element, address, mask, align);
+    access_split_end(s, &split);
+    return access_split_value(s, &split, all, some);
 }
 
 static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
@@ -209,14 +220,11 @@ static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef addres
         access_store_lanes(s, vector, address, mask, align);
         return;
     }
-    LLVMBuilderRef b = s->unit->builder;
     struct split split = access_split(s, mask);
     access_store(s, vector, address, NULL, align);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.some);
+    access_split_some(s, &split);
     access_store_lanes(s, vector, address, mask, align);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.after);
+    access_split_end(s, &split);
 }
 
 /* ---- The plain accesses. */

@@ -200,21 +200,12 @@ static LLVMValueRef load_all_on(struct simd *s, LLVMTypeRef element, LLVMValueRe
 static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef base, const int64_t *offsets,
                                const struct pattern *p, LLVMValueRef mask, int align) {
     if (access_is_short(s)) return access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
-    LLVMBuilderRef b = s->unit->builder;
     struct split split = access_split(s, mask);
-    LLVMValueRef values[2];
-    LLVMBasicBlockRef ends[2];
-    values[0] = load_all_on(s, element, base, offsets, p, align);
-    ends[0] = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.some);
-    values[1] = access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
-    ends[1] = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.after);
-    LLVMValueRef phi = LLVMBuildPhi(b, chunk_type(s, element), "");
-    LLVMAddIncoming(phi, values, ends, 2);
-    return phi;
+    LLVMValueRef all = load_all_on(s, element, base, offsets, p, align);
+    access_split_some(s, &split);
+    LLVMValueRef some = access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
+    access_split_end(s, &split);
+    return access_split_value(s, &split, all, some);
 }
 
 static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const int64_t *offsets,
@@ -223,14 +214,11 @@ static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef base, 
         access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
         return;
     }
-    LLVMBuilderRef b = s->unit->builder;
     struct split split = access_split(s, mask);
     spread_store(s, vector, base, offsets, align);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.some);
+    access_split_some(s, &split);
     access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.after);
+    access_split_end(s, &split);
 }
 
 static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {

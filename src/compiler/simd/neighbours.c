@@ -419,23 +419,14 @@ static void load_chunk(struct simd *s, const struct neighbours *group, int chunk
 /* Loads under a mask from addresses that are offsets from a scalar: with a branch to code without the mask if
  * all lanes are on. */
 static void load_split(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *values) {
-    LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef mask = mask_chunk(s, chunk), loaded[GANG_MAX_LANES], all[MOST_NEIGHBOURS],
                  some[MOST_NEIGHBOURS];
     struct split split = access_split(s, mask);
     load_chunk(s, group, chunk, NULL, loaded, all);
-    LLVMBuildBr(b, split.after);
-    LLVMBasicBlockRef ends[2] = {LLVMGetInsertBlock(b)};
-    LLVMPositionBuilderAtEnd(b, split.some);
+    access_split_some(s, &split);
     load_chunk(s, group, chunk, mask, loaded, some);
-    LLVMBuildBr(b, split.after);
-    ends[1] = LLVMGetInsertBlock(b);
-    LLVMPositionBuilderAtEnd(b, split.after);
-    for (int n = 0; n < group->count; n++) {
-        LLVMValueRef ways[2] = {all[n], some[n]};
-        values[n] = LLVMBuildPhi(b, LLVMTypeOf(all[n]), "");
-        LLVMAddIncoming(values[n], ways, ends, 2);
-    }
+    access_split_end(s, &split);
+    for (int n = 0; n < group->count; n++) values[n] = access_split_value(s, &split, all[n], some[n]);
 }
 
 static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
@@ -507,14 +498,11 @@ static void emit_scatters(struct simd *s, const struct neighbours *group, int ch
 
 /* Under a mask: together if all lanes are on, otherwise one scatter per store. */
 static void emit_masked_stores(struct simd *s, const struct neighbours *group, int chunk) {
-    LLVMBuilderRef b = s->unit->builder;
     struct split split = access_split(s, mask_chunk(s, chunk));
     emit_stores(s, group, chunk);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.some);
+    access_split_some(s, &split);
     emit_scatters(s, group, chunk);
-    LLVMBuildBr(b, split.after);
-    LLVMPositionBuilderAtEnd(b, split.after);
+    access_split_end(s, &split);
 }
 
 static bool is_copy(struct simd *s, const struct neighbours *group, bool masked) {

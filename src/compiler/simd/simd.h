@@ -416,12 +416,17 @@ void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk);
 /* The last lane that is on wins, as if the threads ran one after another. */
 void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                       int align);
-/* Branches to one of two forms of an access under a mask. The caller writes the form for all lanes, then, in
- * `some`, the form for the lanes that are on. It ends both with a branch to `after`. */
+/* One of two forms of an access under a mask. After access_split the caller writes the form for all lanes,
+ * after access_split_some that for the lanes that are on, and after access_split_end what follows both.
+ * access_split_value: a value that the forms give. */
 struct split {
-    LLVMBasicBlockRef some, after;
+    LLVMBasicBlockRef some, after, ends[2];
 };
 struct split access_split(struct simd *s, LLVMValueRef mask);
+void access_split_some(struct simd *s, struct split *split);
+void access_split_end(struct simd *s, struct split *split);
+LLVMValueRef access_split_value(struct simd *s, const struct split *split, LLVMValueRef all,
+                                LLVMValueRef some);
 /* Accesses under a mask are calls rather than branches. */
 bool access_is_short(struct simd *s);
 /* Code that runs for a loop's last rounds only: short is better than fast. */
