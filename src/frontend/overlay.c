@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Metal's headers, and those of simd that projects include on the host and the device. */
+/* Metal's headers, which are there as <metal_stdlib> and as <metal/metal_stdlib>, and those of simd that
+ * projects include on the host and the device. */
 static const char *const header_names[] = {"metal_stdlib",
                                            "metal_types",
                                            "metal_type_traits",
@@ -127,6 +128,7 @@ smelt_status overlay_create(const char *const *folders, struct text *overlay) {
               "\"name\":\"" OVERLAY_HEADER_FOLDER "\",\"type\":\"directory\",\"contents\":[",
               alone ? ",\"redirecting-with\":\"redirect-only\"" : "");
     add_headers(overlay, header_names, sizeof header_names / sizeof *header_names);
+    add_folder_of_headers(overlay, "metal", header_names, sizeof header_names / sizeof *header_names);
     add_folder_of_headers(overlay, "simd", simd_header_names,
                           sizeof simd_header_names / sizeof *simd_header_names);
     add_folder_of_headers(overlay, "MetalPerformancePrimitives", primitives_header_names,

@@ -187,9 +187,9 @@ static const char *const tensor_words[] = {
     "mpp",      "tensor_ops",         "tensor_inline",       "tensor_handle",
     "dextents", "cooperative_tensor", "packed_numeric_type", NULL};
 static const char *const tensor_headers[] = {"/metal_tensor\"",
-                                             "<metal_tensor>",
+                                             "metal_tensor>",
                                              "/metal_packed_numeric\"",
-                                             "<metal_packed_numeric>",
+                                             "metal_packed_numeric>",
                                              "metal_cooperative_tensor",
                                              "MetalPerformancePrimitives/",
                                              NULL};

@@ -18,10 +18,14 @@ static bool is_metal_include(const struct tokens *tokens, const struct token *to
     if (end - at < 7 || memcmp(at, "include", 7) != 0) return false;
     for (at += 7; at < end && (*at == ' ' || *at == '\t'); at++) {
     }
-    static const char *const names[] = {"<metal_", "<simd/", "<MetalPerformancePrimitives/", "<__exec/"};
+    static const char *const names[] = {"<metal_", "<metal/metal_", "<simd/", "<MetalPerformancePrimitives/",
+                                        "<__exec/"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         size_t length = strlen(names[n]);
-        if ((size_t)(end - at) > length && memcmp(at, names[n], length) == 0) return true;
+        if ((size_t)(end - at) <= length || memcmp(at, names[n], length) != 0) continue;
+        /* Metal's headers have no suffix: <metal_helpers.h> is a project's. */
+        const char *close = memchr(at, '>', (size_t)(end - at));
+        return n > 1 || !memchr(at, '.', (size_t)((close ? close : end) - at));
     }
     return false;
 }

@@ -26,10 +26,12 @@
 #include <metal_raytracing>
 #include <metal_uniform>
 #include <metal_logging>
+#include <metal/metal_simdgroup>
+#include <metal/metal_simdgroup_matrix>
 #include "include/first.h"
 #include "include/first.h"
 #include "include/below/../third.h"
-#if __has_include("include/third.h") && __has_include(<metal_stdlib>) && !__has_include(<vector>)
+#if __has_include("include/third.h") && __has_include(<metal_stdlib>) && __has_include(<metal/metal_stdlib>) && !__has_include(<vector>)
 #define FOUND 1
 #else
 #define FOUND 100

@@ -1,0 +1,3 @@
+inline float twice(float x) {
+    return 2 * x;
+}
