@@ -2,6 +2,7 @@
 """Searches for settings of shipped operations and prints those worth shipping, as rows of src/tune/defaults.inc:
 
     bench/python/tuning_defaults.py --smelt build/bin/smelt --device cuda --kind sm_90 [--only matmul] [--gain 1.05]
+        [--dtypes float32,float16] [--sizes 512,64x1024x1024] [--budget 60]
 
 A row is printed if two searches find the same setting, at least --gain times as fast as the operation's own choice.
 --kind is the GPU's compute capability (sm_90), or the CPU's vectors and its threads, rounded up to a power of two (avx512 16).
@@ -11,15 +12,16 @@ import subprocess
 import sys
 
 # The operation, its dtypes and its sizes.
-JOBS = {"cuda": [("matmul", "float32 bfloat16", "512 1024 2048 4096 16x4096x4096 64x4096x4096 256x4096x4096 1024x4096x1024 "
-                  "64x1024x1024 256x1024x1024 128x16384x4096 512x4096x16384")],
-        "cpu": [("matmul", "float32 bfloat16", "256 512 1024 2048 64x4096x4096 256x1024x4096"),
+JOBS = {"cuda": [("matmul", "float32 float16 bfloat16", "512 1024 2048 4096 16x4096x4096 64x4096x4096 256x4096x4096 1024x4096x1024 "
+                  "64x1024x1024 256x1024x1024 128x16384x4096 512x4096x16384 4096x64x4096 2048x2048x256")],
+        "cpu": [("matmul", "float32 float16 bfloat16", "128 256 512 1024 2048 64x4096x4096 256x1024x4096 1024x64x1024 1024x1024x64"),
                 ("attention", "float32", "16x512x512x64 16x1024x1024x64 16x1024x1024x128")]}
 
 
-def search(smelt, device, operation, dtype, sizes):
+def search(smelt, device, operation, dtype, sizes, budget):
     """The numbers of the fastest setting, and how many times as fast it is as the operation's own choice."""
-    command = [smelt, "tune", operation, "--sizes", sizes, "--dtype", dtype, "--device", device, "--again", "--budget", "60"]
+    command = [smelt, "tune", operation, "--sizes", sizes, "--dtype", dtype, "--device", device, "--again",
+               "--budget", str(budget)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr}")
@@ -49,16 +51,19 @@ def main():
     parser.add_argument("--kind", required=True)
     parser.add_argument("--only")
     parser.add_argument("--gain", type=float, default=1.05)
+    parser.add_argument("--dtypes", help="instead of all")
+    parser.add_argument("--sizes", help="instead of the operation's list")
+    parser.add_argument("--budget", type=float, default=60, help="seconds of each search")
     options = parser.parse_args()
     for operation, dtypes, all_sizes in JOBS["cpu" if options.device.startswith("cpu") else "cuda"]:
         if options.only not in (None, operation):
             continue
-        for dtype in dtypes.split():
-            for sizes in all_sizes.split():
-                choice, gain = search(options.smelt, options.device, operation, dtype, sizes)
+        for dtype in (options.dtypes or dtypes).replace(",", " ").split():
+            for sizes in (options.sizes or all_sizes).replace(",", " ").split():
+                choice, gain = search(options.smelt, options.device, operation, dtype, sizes, options.budget)
                 key = key_of(dtype, sizes)
                 if gain >= options.gain and not choice.startswith("0,"):
-                    again, least = search(options.smelt, options.device, operation, dtype, sizes)
+                    again, least = search(options.smelt, options.device, operation, dtype, sizes, options.budget)
                     if again == choice and least >= options.gain:
                         print(f'ROW("{options.kind}", "{operation}", "{key}", {choice.replace(",", ", ")}) '
                               f"/* {min(gain, least):.2f} times as fast */", flush=True)
