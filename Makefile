@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all abi analyze quick check-torch compile torch mlx-packages demo check check-long check-gpu deb wheel docs packages configure clean format lint sanitize
+.PHONY: all abi analyze quick check-torch compile torch mlx-packages demo check check-long check-gpu codes deb wheel docs packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: configure
@@ -68,7 +68,12 @@ deb: packages
 
 # The wheel that needs nothing installed: build-wheel/smelt-*.whl. cmake/older_systems.Containerfile is for older glibc.
 wheel: packages
-	@python3 -B cmake/wheel.py build-wheel
+	@python3 -B cmake/wheel.py build-wheel $(wildcard $(BUILD)/lib/smelt-codes)
+
+# Codes of matrix products for GPUs of compute capability 9.0, which `cmake --install` and `make wheel` then include: first
+# calls need not compile. ptxas, of NVIDIA's toolkit, makes machine code of them; else there is PTX.
+codes: compile
+	@cmake --build $(BUILD) --target codes
 
 # The API reference: build/docs/c by Doxygen, build/docs/python by pdoc.
 docs: all

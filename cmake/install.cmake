@@ -12,6 +12,7 @@ if(TARGET smelt_cc1)
 else()
   install(TARGETS smelt_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/smelt)
 endif()
+install(DIRECTORY ${SMELT_CODES} DESTINATION ${CMAKE_INSTALL_LIBDIR}/smelt OPTIONAL)
 install(TARGETS smelt_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/smelt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # Headers of kernels, for other Metal compilers: -I share/smelt/metal. smelt has them built in.

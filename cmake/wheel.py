@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Builds the wheel that is published: it contains the compiler, and needs nothing but glibc at run time.
 
-Usage: wheel.py FOLDER
+Usage: wheel.py FOLDER [CODES]
+
+CODES is the folder that `make codes` wrote; the wheel then contains it.
 
 FOLDER receives the wheel, tagged by auditwheel with the oldest glibc that it runs on, which depends on the machine that builds
 it; FOLDER/venv has the tools of python/requirements-wheel.txt, and FOLDER/build the build, whose log is FOLDER/wheel.log. The
@@ -58,12 +60,13 @@ def environment_with(tools):
             "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or time_of_commit()}
 
 
-def build(folder, tools, log):
+def build(folder, codes, tools, log):
     """The wheel as the build makes it, without a tag that a package index takes."""
     raw = folder / "raw"
     for old in raw.glob("*.whl"):
         old.unlink()
-    run([tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", raw, f"-Cbuild-dir={folder / 'build'}", ROOT],
+    run([tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", raw, f"-Cbuild-dir={folder / 'build'}",
+         f"-Ccmake.define.SMELT_CODES={codes}", ROOT],
         log, environment_with(tools))
     wheel, = raw.glob("*.whl")
     return wheel
@@ -89,8 +92,8 @@ def tag(wheel, folder, tools, log):
 
 
 def main(arguments):
-    if len(arguments) != 1:
-        print("usage: wheel.py FOLDER", file=sys.stderr)
+    if len(arguments) not in (1, 2):
+        print("usage: wheel.py FOLDER [CODES]", file=sys.stderr)
         return 2
     os.umask(0o022)
     folder = pathlib.Path(arguments[0]).resolve()
@@ -99,7 +102,8 @@ def main(arguments):
     log.unlink(missing_ok=True)
     try:
         tools = make_tools(folder / "venv", log)
-        raw = build(folder, tools, log)
+        codes = pathlib.Path(arguments[1]).resolve() if len(arguments) == 2 else folder / "no-codes"
+        raw = build(folder, codes, tools, log)
         check_compiler(raw, log)
         wheel = tag(raw, folder, tools, log)
     except Failure as failure:

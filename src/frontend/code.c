@@ -7,6 +7,7 @@
 #include "frontend/compile_thread.h"
 #include "frontend/compiling.h"
 #include "frontend/compiler_library.h"
+#include "frontend/installed.h"
 #include "frontend/target.h"
 
 #include <stdlib.h>
@@ -53,6 +54,36 @@ bool code_recall(struct hash bitcode, const struct code_options *options, const 
                  struct image *image) {
     if (recall(image_key(bitcode, options, cpu, false), image)) return true;
     return options->effort != COMPILE_BEST && recall(image_key(bitcode, options, cpu, true), image);
+}
+
+static bool recall_installed(struct hash key, struct image *image) {
+    struct text stored = {0};
+    if (!installed_read(key, "image", &stored)) return false;
+    bool good = image_read(stored.data, stored.length, image) == SMELT_OK;
+    text_free(&stored);
+    return good;
+}
+
+/* Code for a GPU is collected for small grids. It serves all of them if threads do their own work. */
+bool code_recall_installed(struct hash key, const struct code_options *options, const char *cpu,
+                           struct image *image) {
+    struct code_options small = *options;
+    if (recall_installed(image_key(key, options, cpu, false), image)) return true;
+    small.shape.coarse = 0;
+    if (!options->shape.coarse || !recall_installed(image_key(key, &small, cpu, false), image)) return false;
+    if (image->alone) return true;
+    image_free(image);
+    return false;
+}
+
+void code_collect(struct hash key, const struct code_options *options, const char *cpu,
+                  const struct image *image) {
+    struct bytes piece;
+    char *bytes;
+    if (image->quick || image_write(image, &bytes, &piece.size) != SMELT_OK) return;
+    piece.data = bytes;
+    installed_write(image_key(key, options, cpu, false), "image", &piece, 1);
+    free(bytes);
 }
 
 static void keep(struct hash key, const struct image *image) {

@@ -24,6 +24,13 @@ struct code_options {
 /* The code, if the cache has it: the best, or else what the effort allows. */
 bool code_recall(struct hash key, const struct code_options *options, const char *cpu, struct image *image);
 
+/* The code, if it is installed with smelt (installed.h), under a key that does not depend on the compiler;
+ * and, for the step of the build that collects codes, the code that is to be installed. */
+bool code_recall_installed(struct hash key, const struct code_options *options, const char *cpu,
+                           struct image *image);
+void code_collect(struct hash key, const struct code_options *options, const char *cpu,
+                  const struct image *image);
+
 /* Before the code is generated: *mine is NULL if it is in the cache meanwhile, or another thread has just
  * generated it, and `image` is valid. Otherwise code_end must follow. Failures as once_begin. */
 smelt_status code_begin(struct hash key, const struct code_options *options, const char *cpu,

@@ -60,7 +60,8 @@ bool compile_has_barrier(const struct translation *translation) {
     return strstr(text_string(&translation->program.text), "threadgroup_barrier") != NULL;
 }
 
-/* Everything that determines clang's output for the text. */
+/* Everything that determines clang's output for the text. clang: NULL for that of the same build
+ * (installed.h). */
 static struct hash bitcode_key(const struct translation *translation, const struct text *text,
                                const struct clang *clang) {
     struct hasher *hasher = hasher_create();
@@ -71,7 +72,7 @@ static struct hash bitcode_key(const struct translation *translation, const stru
     hasher_add(hasher, text->data, text->length);
     hasher_add_string(hasher, text_string(&flags));
     hasher_add(hasher, &prelude, sizeof prelude);
-    hasher_add(hasher, &clang->identity, sizeof clang->identity);
+    if (clang) hasher_add(hasher, &clang->identity, sizeof clang->identity);
     text_free(&flags);
     return hasher_finish(hasher);
 }
@@ -213,10 +214,11 @@ void compile_drop_unreadable(const struct entry_bitcode *bitcode, smelt_status s
     if (status == SMELT_ERROR_INTERNAL) cache_remove(bitcode->key, "bitcode");
 }
 
-/* Cached code needs neither clang nor the compiler library. */
+/* Cached and installed code needs neither clang nor the compiler library. */
 static bool recall_image(const struct translation *translation, const struct text *text,
                          const struct code_options *options, const char *cpu, struct image *image) {
     struct clang clang;
+    if (code_recall_installed(bitcode_key(translation, text, NULL), options, cpu, image)) return true;
     if (clang_find_or_recall(&clang) != SMELT_OK) return false;
     return code_recall(bitcode_key(translation, text, &clang), options, cpu, image);
 }
@@ -259,6 +261,8 @@ smelt_status compile_entry(const struct translation *translation, const struct e
         struct clang_job job = {translation,        &clang, &text, options->name, .options = options,
                                 .cpu = target_cpu()};
         status = make_image_once(&job, image, cache_hit);
+        if (status == SMELT_OK)
+            code_collect(bitcode_key(translation, &text, NULL), options, target_cpu(), image);
     }
     text_free(&text);
     return status;

@@ -4,6 +4,7 @@
 #include "frontend/clang.h"
 #include "frontend/diagnostic.h"
 #include "frontend/include.h"
+#include "frontend/installed.h"
 #include "frontend/once.h"
 #include "frontend/overlay.h"
 #include "frontend/prelude.h"
@@ -19,6 +20,7 @@
 /* ---- Preprocessing, remembered: the entry lists the files it read, and is good while they are unchanged.
  * Layout: one line a file "size seconds nanoseconds path", an empty line, the text. */
 
+/* clang: NULL for that of the same build (installed.h). */
 static struct hash preprocess_key(const struct translation_request *request, const struct clang *clang) {
     struct hasher *hasher = hasher_create();
     hasher_add(hasher, request->text, request->length);
@@ -29,7 +31,7 @@ static struct hash preprocess_key(const struct translation_request *request, con
     hasher_add_integer(hasher, request->metal_version);
     hasher_add_string(hasher, prelude_macros);
     for (int i = 0; i < PRELUDE_HEADERS; i++) hasher_add_string(hasher, prelude_headers[i]);
-    hasher_add(hasher, &clang->identity, sizeof clang->identity);
+    if (clang) hasher_add(hasher, &clang->identity, sizeof clang->identity);
     return hasher_finish(hasher);
 }
 
@@ -46,10 +48,9 @@ static bool unchanged(const char *line, size_t length) {
            status.st_mtim.tv_nsec == nanoseconds;
 }
 
-static bool recall(struct hash key, struct text *source) {
-    struct text entry = {0};
-    if (!cache_read(key, "pre", &entry)) return false;
-    const char *at = text_string(&entry);
+/* False if a file of its list has changed. */
+static bool take_entry(const struct text *entry, struct text *source) {
+    const char *at = text_string(entry);
     bool good = true;
     while (good && *at && *at != '\n') {
         size_t length = strcspn(at, "\n");
@@ -57,7 +58,22 @@ static bool recall(struct hash key, struct text *source) {
         at += length + (at[length] == '\n');
     }
     good = good && *at == '\n';
-    if (good) text_append(source, at + 1, entry.length - (size_t)(at + 1 - entry.data));
+    if (good) text_append(source, at + 1, entry->length - (size_t)(at + 1 - entry->data));
+    return good;
+}
+
+static bool recall(struct hash key, struct text *source) {
+    struct text entry = {0};
+    if (!cache_read(key, "pre", &entry)) return false;
+    bool good = take_entry(&entry, source);
+    text_free(&entry);
+    return good;
+}
+
+static bool recall_installed(const struct translation_request *request, struct text *source) {
+    struct text entry = {0};
+    if (!installed_read(preprocess_key(request, NULL), "pre", &entry)) return false;
+    bool good = take_entry(&entry, source);
     text_free(&entry);
     return good;
 }
@@ -108,7 +124,10 @@ static void remember(struct hash key, const struct translation_request *request,
         for (const char *const *p = search_paths; *p; p++) known &= record(*p, start, &files);
     text_add(&files, "\n");
     struct bytes pieces[2] = {{files.data, files.length}, {source->data, source->length}};
-    if (known && !files.failed && !source->failed) cache_write(key, "pre", pieces, 2);
+    if (known && !files.failed && !source->failed) {
+        cache_write(key, "pre", pieces, 2);
+        installed_write(preprocess_key(request, NULL), "pre", pieces, 2);
+    }
     text_free(&files);
 }
 
@@ -158,6 +177,7 @@ static smelt_status preprocess_now(const struct translation_request *request, co
 
 static smelt_status preprocess(const struct translation_request *request, struct translation *out) {
     struct clang clang;
+    if (recall_installed(request, &out->source)) return SMELT_OK;
     TRY(clang_find_or_recall(&clang));
     if (recall(preprocess_key(request, &clang), &out->source)) return SMELT_OK;
     TRY(clang_find(&clang));

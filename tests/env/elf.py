@@ -12,11 +12,11 @@ def is_elf(path):
 
 
 def elf_files(folder, skip=()):
-    """Programs and libraries below a folder, object files left out; `skip`: names of folders not to enter."""
+    """Programs and libraries below a folder, object files and code of GPUs left out; `skip`: names of folders not to enter."""
     found = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - set(skip))
-        found += [os.path.join(place, name) for name in sorted(names) if not name.endswith((".o", ".a"))]
+        found += [os.path.join(place, name) for name in sorted(names) if not name.endswith((".o", ".a", ".cubin"))]
     return [path for path in found if is_elf(path)]
 
 

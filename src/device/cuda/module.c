@@ -4,6 +4,7 @@
 #include "device/cuda/entry_name.h"
 #include "device/cuda/stream.h"
 #include "frontend/cache.h"
+#include "frontend/installed.h"
 #include "abi/entry_names.h"
 
 #include <stdlib.h>
@@ -97,6 +98,15 @@ static struct hash cubin_key(const struct cuda_gpu *gpu, const struct text *ptx)
     return hasher_finish(hasher);
 }
 
+/* The key of machine code that is installed with smelt. It runs with drivers of the same age and newer ones.
+ */
+static struct hash installed_key(const struct cuda_gpu *gpu, const struct text *ptx) {
+    struct hasher *hasher = hasher_create();
+    hasher_add(hasher, ptx->data, ptx->length);
+    hasher_add_string(hasher, gpu->device.target);
+    return hasher_finish(hasher);
+}
+
 /* ---- Loading. */
 
 /* log: of an assembly; NULL: the code is machine code. `entry`: the name of its entry point. */
@@ -154,14 +164,30 @@ static smelt_status load_assembled(struct cuda_gpu *gpu, const char *kernel, con
     return status;
 }
 
+/* False if there is no machine code, or the driver is too old for it. */
+static bool load_installed(struct cuda_gpu *gpu, const struct text *ptx, const char *entry,
+                           struct cuda_module *module) {
+    struct hash key = installed_key(gpu, ptx);
+    struct text cubin = {0};
+    struct bytes piece = {ptx->data, strlen(ptx->data)};
+    installed_write(key, "ptx", &piece, 1);
+    if (!installed_read(key, "cubin", &cubin)) return false;
+    bool loaded = load(gpu, cubin.data, entry, NULL, module) == CUDA_SUCCESS;
+    text_free(&cubin);
+    return loaded;
+}
+
 static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
                              struct cuda_module *module) {
     struct text ptx = {0};
     char entry[MOST_ENTRY_NAME];
     cuda_name_entry(&ptx, entry, kernel, image->object, image->object_size);
-    smelt_status status = ptx.failed               ? fail_out_of_memory(image->object_size)
-                          : is_whole_program(&ptx) ? load_whole_program(gpu, kernel, &ptx, entry, module)
-                                                   : load_assembled(gpu, kernel, &ptx, entry, module);
+    smelt_status status = SMELT_OK;
+    if (ptx.failed)
+        status = fail_out_of_memory(image->object_size);
+    else if (!load_installed(gpu, &ptx, entry, module))
+        status = is_whole_program(&ptx) ? load_whole_program(gpu, kernel, &ptx, entry, module)
+                                        : load_assembled(gpu, kernel, &ptx, entry, module);
     text_free(&ptx);
     return status;
 }
