@@ -38,4 +38,19 @@ struct lane_test {
 /* Whether the address of an active lane is outside. */
 KEEPS_REGISTERS bool smelt_runtime_finds_outside(struct lane_test *test);
 
+#define MOST_WRAPPED 2
+
+/* The same of addresses with indexes that are taken as signed: where one is negative, its lane's address
+ * lacks this many bytes. */
+struct wrapped_test {
+    struct lane_test test;
+    uint64_t count;
+    struct {
+        int64_t first; /* lane 0's index; the others' are `offsets` from it */
+        const int64_t *offsets;
+        uint64_t missing;
+    } indexes[MOST_WRAPPED];
+};
+KEEPS_REGISTERS bool smelt_runtime_finds_wrapped(struct wrapped_test *test);
+
 #endif

@@ -72,7 +72,8 @@
     X(smelt_runtime_store_row_2)   \
     X(smelt_runtime_store_row_4)   \
     X(smelt_runtime_store_row_8)   \
-    X(smelt_runtime_finds_outside)
+    X(smelt_runtime_finds_outside) \
+    X(smelt_runtime_finds_wrapped)
 
 /* Arithmetic on vectors (vector_math.h). */
 #define RUNTIME_OF_VECTORS(X) X(smelt_runtime_fma_4)

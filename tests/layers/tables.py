@@ -61,6 +61,6 @@ PREFIXES = {
         "src/compiler/ptx": "address coarse divergence guarded matrix ptx rounds wide",
         "src/compiler/simd": "access chunk chunks context copy edges effects emit first_gang gang known lanes mask matrix_emit matrix_end_schedule matrix_find"
                              " matrix_forms matrix_incoming matrix_is_awaited matrix_loop matrix_second_half neighbours piece private range remark report rows spot"
-                             " scalar shape simd simdgroup_shape speculation spread tile tiles turns value words",
+                             " scalar shape simd simdgroup_shape speculation spread tile tiles turns value words wrapped",
     },
 }

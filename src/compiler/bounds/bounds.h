@@ -84,6 +84,8 @@ struct array_object bounds_object(struct bounds *b, LLVMValueRef address);
 /* Of an address in a private array, i64, at the builder's place; NULL: it takes several ways. */
 LLVMValueRef bounds_private_offset(struct bounds *b, LLVMValueRef address);
 struct place bounds_place(struct unit *unit, LLVMValueRef address);
+/* Whether it is computed from an address, its first operand, by adding to it or by a cast. */
+bool bounds_is_step(LLVMValueRef value);
 /* … with the index as the address's steps have it: a narrow one is signed, and `extension` is 0. */
 struct place bounds_steps(struct unit *unit, LLVMValueRef address);
 

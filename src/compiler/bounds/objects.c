@@ -72,13 +72,13 @@ static LLVMOpcode opcode_of(LLVMValueRef value) {
                                        : LLVMRet;
 }
 
-static bool is_step(LLVMValueRef value) {
+bool bounds_is_step(LLVMValueRef value) {
     LLVMOpcode opcode = opcode_of(value);
     return opcode == LLVMGetElementPtr || opcode == LLVMBitCast || opcode == LLVMAddrSpaceCast;
 }
 
 static LLVMValueRef base_of(LLVMValueRef address) {
-    while (is_step(address)) address = LLVMGetOperand(address, 0);
+    while (bounds_is_step(address)) address = LLVMGetOperand(address, 0);
     return address;
 }
 
@@ -229,7 +229,7 @@ LLVMValueRef bounds_private_offset(struct bounds *b, LLVMValueRef address) {
     LLVMBuilderRef builder = b->unit->builder;
     LLVMValueRef sum = NULL;
     int64_t constant = 0;
-    for (; is_step(address); address = LLVMGetOperand(address, 0)) {
+    for (; bounds_is_step(address); address = LLVMGetOperand(address, 0)) {
         if (opcode_of(address) != LLVMGetElementPtr) continue;
         LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
         for (int i = 1; i < LLVMGetNumOperands(address); i++) {
@@ -258,7 +258,7 @@ LLVMValueRef bounds_private_offset(struct bounds *b, LLVMValueRef address) {
 
 struct place bounds_steps(struct unit *unit, LLVMValueRef address) {
     struct place place = {.root = address};
-    while (is_step(place.root)) {
+    while (bounds_is_step(place.root)) {
         if (opcode_of(place.root) == LLVMGetElementPtr && !add_step(unit, place.root, &place)) break;
         place.root = LLVMGetOperand(place.root, 0);
     }

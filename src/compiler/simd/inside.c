@@ -1,10 +1,9 @@
 /* Tests of accesses (compiler/bounds) for a gang. Where the lanes' addresses follow from lane 0's, one
  * comparison covers the lowest and the highest of all lanes, active or not; only if it fails, a function of
  * the runtime looks at the active ones. Other addresses are compared lane by lane. */
-#include "abi/lane_access.h"
 #include "compiler/bounds/bounds.h"
 #include "compiler/cpu/inside.h"
-#include "compiler/simd/simd.h"
+#include "compiler/simd/wrapped.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -199,6 +198,17 @@ static LLVMValueRef range_is_outside(struct simd *s, const struct reach *r, LLVM
     return is_beyond(s, r, distance_of(s, r, scalar));
 }
 
+/* The indexes whose signs are looked at besides. The comparison of the range fails anyway for a negative
+ * index that counts from the argument's address, if nothing else is added. */
+static struct wrapped_indexes signs_of(struct simd *s, const struct reach *r) {
+    struct wrapped_indexes all = wrapped_find(s, r->address);
+    struct place place = bounds_steps(s->unit, r->address);
+    if (all.count && place.index == all.index[0] && place.constant + (int64_t)r->low <= 0 &&
+        bound_address(s, r->address, r->extent, bytes_of_all(r->span, r->bytes)) == place.root)
+        all.count = 0;
+    return all;
+}
+
 /* The lanes' offsets as a constant of the code. */
 static LLVMValueRef offsets_in_memory(struct simd *s, int shape) {
     LLVMValueRef numbers[GANG_MAX_LANES];
@@ -224,19 +234,34 @@ static LLVMValueRef get_field(struct simd *s, size_t offset) {
     return LLVMBuildLoad2(s->unit->builder, type, simd_field(s, s->lane_test, offset), "");
 }
 
+static void set_wrapped(struct simd *s, const struct wrapped_indexes *wrapped) {
+    set_field(s, offsetof(struct wrapped_test, count), i64_constant(s, (uint64_t)wrapped->count));
+    for (int i = 0; i < wrapped->count; i++) {
+        LLVMValueRef index = wrapped->index[i];
+        size_t at = sizeof((struct wrapped_test *)0)->indexes[0] * (size_t)i;
+        set_field(s, at + offsetof(struct wrapped_test, indexes[0].first), scalar_of(s, index));
+        set_field(s, at + offsetof(struct wrapped_test, indexes[0].offsets),
+                  offsets_in_memory(s, shape_of(s, index)));
+        set_field(s, at + offsetof(struct wrapped_test, indexes[0].missing),
+                  i64_constant(s, wrapped->missing[i]));
+    }
+}
+
 /* i1: whether an active lane is outside. The function preserves all registers. */
 static LLVMValueRef finds_outside(struct simd *s, LLVMValueRef start, LLVMValueRef count, LLVMValueRef first,
-                                  LLVMValueRef offsets) {
+                                  LLVMValueRef offsets, const struct wrapped_indexes *wrapped) {
     static const char preserves[] = "no_caller_saved_registers";
     if (!s->lane_test)
-        s->lane_test = simd_slot(s, LLVMArrayType2(type_i64(s->unit), sizeof(struct lane_test) / 8));
+        s->lane_test = simd_slot(s, LLVMArrayType2(type_i64(s->unit), sizeof(struct wrapped_test) / 8));
     set_field(s, offsetof(struct lane_test, start), start);
     set_field(s, offsetof(struct lane_test, count), count);
     set_field(s, offsetof(struct lane_test, offsets), offsets);
     set_field(s, offsetof(struct lane_test, lanes), lanes_in_memory(s, s->blocks[s->current].mask));
     set_field(s, offsetof(struct lane_test, lane_count), i64_constant(s, (uint64_t)s->lanes));
     set_field(s, offsetof(struct lane_test, address), first);
-    LLVMValueRef call = simd_call_runtime(s, "smelt_runtime_finds_outside", simd_i1(s), &s->lane_test, 1);
+    if (wrapped->count) set_wrapped(s, wrapped);
+    const char *name = wrapped->count ? "smelt_runtime_finds_wrapped" : "smelt_runtime_finds_outside";
+    LLVMValueRef call = simd_call_runtime(s, name, simd_i1(s), &s->lane_test, 1);
     LLVMAddCallSiteAttribute(
         call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
         LLVMCreateStringAttribute(s->unit->context, preserves, sizeof preserves - 1, "", 0));
@@ -258,7 +283,7 @@ static void go_on_if(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef a
 /* Where the comparison of all lanes has failed: looks at the active ones, and goes on at `after`. The address
  * is computed from its distance, so that the usual way need not keep it. */
 static void look_at_lanes(struct simd *s, LLVMValueRef sites, const struct reach *r, struct distance d,
-                          LLVMBasicBlockRef after) {
+                          const struct wrapped_indexes *wrapped, LLVMBasicBlockRef after) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef its_extent = r->extent, start = start_of(s, r->start), bytes = d.number;
     int shape = shape_of(s, r->address);
@@ -273,7 +298,7 @@ static void look_at_lanes(struct simd *s, LLVMValueRef sites, const struct reach
         inside_fail(s->unit, sites, start, extent_of(s, its_extent), first);
         return;
     }
-    LLVMValueRef found = finds_outside(s, start, count, first, offsets_in_memory(s, shape));
+    LLVMValueRef found = finds_outside(s, start, count, first, offsets_in_memory(s, shape), wrapped);
     if (!exact || !all_on(s)) go_on_if(s, LLVMBuildNot(b, found, ""), after);
     /* From memory: a value that is kept takes a register from the code that goes on. */
     inside_fail(s->unit, sites, get_field(s, offsetof(struct lane_test, start)), extent_of(s, its_extent),
@@ -313,33 +338,44 @@ static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     LLVMValueRef when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
     bool always = LLVMIsConstant(when);
     LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT);
-    (void)scalar_of(s, address);
-    read_root(s, address);
-    if (intrinsic_of(start) != INTRINSIC_BUFFER_START) (void)scalar_of(s, start), (void)scalar_of(s, extent);
-    if (!always) begin_rare(s, scalar_of(s, when));
     struct reach reach = {address,
                           start,
                           extent,
                           shape_span(s, shape_of(s, address), 0, s->lanes),
                           constant_of(call, INSIDE_LOW),
                           constant_of(call, INSIDE_BYTES)};
+    struct wrapped_indexes wrapped = signs_of(s, &reach);
+    (void)scalar_of(s, address);
+    for (int i = 0; i < wrapped.count; i++) (void)scalar_of(s, wrapped.index[i]);
+    read_root(s, address);
+    if (intrinsic_of(start) != INTRINSIC_BUFFER_START) (void)scalar_of(s, start), (void)scalar_of(s, extent);
+    if (!always) begin_rare(s, scalar_of(s, when));
     struct distance d = distance_of(s, &reach, NULL);
     LLVMValueRef misses = is_beyond(s, &reach, d);
     LLVMBasicBlockRef failed = simd_block(s, "beyond"), inside = simd_block(s, "inside");
     inside_branch(s->unit, misses, failed, inside);
+    if (wrapped.count) {
+        LLVMBasicBlockRef positive = simd_block(s, "positive");
+        LLVMPositionBuilderAtEnd(b, inside);
+        inside_branch(s->unit, wrapped_in_gang(s, &wrapped), failed, positive);
+        inside = positive;
+    }
     LLVMPositionBuilderAtEnd(b, failed);
-    look_at_lanes(s, LLVMGetOperand(call, INSIDE_SITES), &reach, d, inside);
+    look_at_lanes(s, LLVMGetOperand(call, INSIDE_SITES), &reach, d, &wrapped, inside);
     LLVMPositionBuilderAtEnd(b, inside);
     if (!always) end_rare(s);
 }
 
 /* ---- Chunk by chunk. */
 
-static LLVMValueRef as_numbers(struct simd *s, LLVMValueRef addresses, uint64_t low) {
+/* The addresses of the lowest bytes that the lanes access. */
+static LLVMValueRef lane_numbers(struct simd *s, LLVMValueRef address, int chunk, uint64_t low) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
-    LLVMValueRef numbers = LLVMBuildPtrToInt(b, addresses, type, "");
-    return low ? LLVMBuildAdd(b, numbers, chunk_splat(s, i64_constant(s, low)), "") : numbers;
+    struct wrapped_indexes wrapped = wrapped_find(s, address);
+    LLVMValueRef numbers = LLVMBuildPtrToInt(b, chunk_of(s, address, chunk), type, "");
+    if (low) numbers = LLVMBuildAdd(b, numbers, chunk_splat(s, i64_constant(s, low)), "");
+    return wrapped_corrected(s, &wrapped, chunk, numbers);
 }
 
 /* The objects of the lanes may differ. */
@@ -371,12 +407,18 @@ static LLVMValueRef lane_of(struct simd *s, LLVMValueRef chunk, LLVMValueRef lan
     return s->chunk_lanes == 1 ? chunk : LLVMBuildExtractElement(s->unit->builder, chunk, lane, "");
 }
 
+static LLVMValueRef either(struct simd *s, LLVMValueRef x, LLVMValueRef y) {
+    return x && y ? LLVMBuildOr(s->unit->builder, x, y, "") : x ? x : y;
+}
+
 /* i1: whether it may be that a chunk's addresses, which are a piece, are outside. */
 static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int chunk, uint64_t low,
                                      uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
     struct span span = shape_span(s, value_of(s, address)->piece, chunk * s->chunk_lanes, s->chunk_lanes);
     struct reach reach = {address, start, extent, span, low, bytes};
-    return range_is_outside(s, &reach, chunk_scalar(s, address, chunk));
+    struct wrapped_indexes wrapped = wrapped_find(s, address);
+    LLVMValueRef outside = range_is_outside(s, &reach, chunk_scalar(s, address, chunk));
+    return either(s, outside, wrapped_in_chunk(s, &wrapped, chunk));
 }
 
 /* The same of a chunk whose lanes are all on and have addresses in a few rows; NULL: another chunk. */
@@ -387,6 +429,7 @@ static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int c
     if (s->chunk_lanes == 1 || mask_chunk(s, chunk) || shape_of(s, start) != SHAPE_UNIFORM ||
         shape_of(s, extent) != SHAPE_UNIFORM || 4 * rows_find(s, address, chunk, &view) > s->chunk_lanes)
         return NULL;
+    bool wraps = wrapped_find(s, address).count > 0;
     for (int row = 0; row < s->chunk_lanes; row++) {
         if (view.leader[row] != row) continue;
         struct span span = {0, 0};
@@ -395,9 +438,9 @@ static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int c
             if (view.offset[i] < span.least) span.least = view.offset[i];
             if (view.offset[i] > span.most) span.most = view.offset[i];
         }
+        if (wraps || (span.least < 0 && wrapped_is_unsigned(address))) return NULL;
         struct reach reach = {address, start, extent, span, low, bytes};
-        LLVMValueRef one = range_is_outside(s, &reach, rows_lane(s, address, chunk, row));
-        any = any ? LLVMBuildOr(s->unit->builder, any, one, "") : one;
+        any = either(s, any, range_is_outside(s, &reach, rows_lane(s, address, chunk, row)));
     }
     return any;
 }
@@ -496,7 +539,7 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
                  when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
     bool piece = is_piece(s, address, start, extent);
     if (piece) (void)chunk_scalar(s, address, chunk);
-    LLVMValueRef addresses = piece ? NULL : chunk_of(s, address, chunk);
+    if (!piece) (void)chunk_of(s, address, chunk);
     read_root(s, address);
     uint64_t low = constant_of(call, INSIDE_LOW), bytes = constant_of(call, INSIDE_BYTES);
     bool always = LLVMIsConstant(when);
@@ -508,7 +551,6 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
         LLVMBasicBlockRef beyond = simd_block(s, "beyond");
         inside_branch(s->unit, misses, beyond, inside);
         LLVMPositionBuilderAtEnd(b, beyond);
-        addresses = chunk_of(s, address, chunk);
     }
     LLVMValueRef narrow = piece ? NULL : index_is_outside(s, call, chunk);
     if (narrow) {
@@ -516,7 +558,7 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
         inside_branch(s->unit, narrow, beyond, inside);
         LLVMPositionBuilderAtEnd(b, beyond);
     }
-    LLVMValueRef numbers = as_numbers(s, addresses, low);
+    LLVMValueRef numbers = lane_numbers(s, address, chunk, low);
     LLVMValueRef outside = lanes_outside(s, numbers, start, extent, bytes, chunk);
     inside_branch(s->unit, mask_any(s, &outside, 1), failed, inside);
     LLVMPositionBuilderAtEnd(b, failed);
@@ -573,12 +615,13 @@ LLVMValueRef emit_inside_answer(struct simd *s, int loop) {
 /* Which chunks' addresses are a constant apart. Their indexes of 32 bits might wrap around in between. They
  * do not if the first one and this constant lead to an element of an argument in a small launch: it is less
  * than 2^31 bytes behind the argument's address. */
-static void find_rows(struct simd *s, LLVMValueRef address, LLVMValueRef extent, struct row_view *rows) {
+static void find_rows(struct simd *s, LLVMValueRef address, LLVMValueRef extent, bool wraps,
+                      struct row_view *rows) {
     struct place place = bounds_place(s->unit, address);
     bool narrow = place.index && place.extension && LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) == 32 &&
                   place.constant >= -SMALL_REACH && place.constant <= SMALL_REACH;
     rows_find_chunks(s, address, rows);
-    if (narrow && s->code->small && bound_address(s, address, extent, 1)) return;
+    if (!wraps && narrow && s->code->small && bound_address(s, address, extent, 1)) return;
     for (int c = 0; c < s->chunk_count; c++) rows->leader[c] = c, rows->offset[c] = 0;
 }
 
@@ -592,23 +635,25 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
     if (shape_of(s, address) >= 0 && uniform) {
         struct reach reach = {address, start, extent, shape_span(s, shape_of(s, address), 0, s->lanes),
                               low,     bytes};
-        return range_is_outside(s, &reach, NULL);
+        struct wrapped_indexes wrapped = signs_of(s, &reach);
+        return either(s, range_is_outside(s, &reach, NULL), wrapped_in_gang(s, &wrapped));
     }
     if (is_piece(s, address, start, extent)) {
         LLVMValueRef any = NULL;
         struct row_view rows;
-        find_rows(s, address, extent, &rows);
+        struct wrapped_indexes wrapped = wrapped_find(s, address);
+        find_rows(s, address, extent, wrapped.count > 0, &rows);
         for (int c = 0; c < s->chunk_count; c++) {
             if (rows.leader[c] != c) continue;
             struct span span = rows_span(s, value_of(s, address)->piece, &rows, c);
             struct reach reach = {address, start, extent, span, low, bytes};
-            LLVMValueRef one = range_is_outside(s, &reach, chunk_scalar(s, address, c));
-            any = any ? LLVMBuildOr(b, any, one, "") : one;
+            any = either(s, any, range_is_outside(s, &reach, chunk_scalar(s, address, c)));
+            any = either(s, any, wrapped_in_chunk(s, &wrapped, c));
         }
         return any;
     }
     for (int c = 0; c < s->chunk_count; c++) {
-        LLVMValueRef numbers = as_numbers(s, chunk_of(s, address, c), low);
+        LLVMValueRef numbers = lane_numbers(s, address, c, low);
         outside[c] = lanes_outside(s, numbers, start, extent, bytes, c);
     }
     return LLVMBuildFreeze(b, mask_any(s, outside, s->chunk_count), "");

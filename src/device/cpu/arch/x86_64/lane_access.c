@@ -49,14 +49,31 @@ copy(char *to, const char *from, size_t size) {
         memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
     }
 
+KEEPS_REGISTERS static inline bool is_active(const struct lane_test *test, uint64_t lane) {
+    return test->lanes[lane / 32] >> lane % 32 & 1;
+}
+
+KEEPS_REGISTERS static inline bool is_outside(struct lane_test *test, uint64_t address) {
+    if (address - test->start < test->count) return false;
+    test->address = address;
+    return true;
+}
+
 bool smelt_runtime_finds_outside(struct lane_test *test) {
-    for (uint64_t lane = 0; lane < test->lane_count; lane++) {
-        uint64_t address = test->address + (uint64_t)test->offsets[lane];
-        bool active = test->lanes[lane / 32] >> lane % 32 & 1;
-        if (active && address - test->start >= test->count) {
-            test->address = address;
+    for (uint64_t lane = 0; lane < test->lane_count; lane++)
+        if (is_active(test, lane) && is_outside(test, test->address + (uint64_t)test->offsets[lane]))
             return true;
+    return false;
+}
+
+bool smelt_runtime_finds_wrapped(struct wrapped_test *test) {
+    for (uint64_t lane = 0; lane < test->test.lane_count; lane++) {
+        uint64_t address = test->test.address + (uint64_t)test->test.offsets[lane];
+        for (uint64_t i = 0; i < test->count; i++) {
+            int64_t offset = test->indexes[i].offsets[lane];
+            address += test->indexes[i].first + offset < 0 ? test->indexes[i].missing : 0;
         }
+        if (is_active(&test->test, lane) && is_outside(&test->test, address)) return true;
     }
     return false;
 }
