@@ -276,16 +276,21 @@ static void forced_quick_code_stays(void **state) {
     smelt_kernel_release(kernel);
 }
 
-static bool forced_code_has(int step_count, const char *instruction) {
-    smelt_kernel *kernel = make_kernel(&(struct options){.steps = step_count});
+static bool code_has(smelt_kernel *kernel, const char *tiers, const char *what) {
     smelt_array *a = input();
     smelt_run_desc desc = desc_of(a, NULL);
     char *text;
-    setenv("SMELT_TIERS", "quick", 1);
+    setenv("SMELT_TIERS", tiers, 1);
     OK(smelt_kernel_show(kernel, &desc, SMELT_STAGE_ASM, &text));
-    bool has = strstr(text, instruction) != NULL;
+    bool has = strstr(text, what) != NULL;
     smelt_free(text);
     smelt_array_release(a);
+    return has;
+}
+
+static bool forced_code_has(int step_count, const char *instruction) {
+    smelt_kernel *kernel = make_kernel(&(struct options){.steps = step_count});
+    bool has = code_has(kernel, "quick", instruction);
     smelt_kernel_release(kernel);
     return has;
 }
@@ -296,6 +301,28 @@ static void quick_code_is_vector_code_up_to_a_size(void **state) {
     assert_true(forced_code_has(1, "addps"));
     assert_false(forced_code_has(steps(120), "addps"));
     assert_true(forced_code_has(steps(120), "addss"));
+}
+
+/* An unrolled kernel has dozens. They were most of its vector code, which was then thrown away as too large.
+ */
+static void quick_code_calls_a_function_for_products_of_matrices(void **state) {
+    (void)state;
+    NEED_QUICK;
+    smelt_kernel *kernel;
+    OK(smelt_kernel_create(
+        &(smelt_kernel_desc){.name = "product",
+                             .header = "#include <metal_simdgroup_matrix>\n",
+                             .source =
+                                 "simdgroup_float8x8 m, sum = make_filled_simdgroup_matrix<float, 8, 8>(0);"
+                                 "simdgroup_load(m, a, 8);"
+                                 "simdgroup_multiply_accumulate(sum, m, m, sum);"
+                                 "simdgroup_store(sum, out, 8);",
+                             .inputs = {"a", "turns"},
+                             .outputs = {"out"}},
+        &kernel));
+    assert_true(code_has(kernel, "quick", "product_of_"));
+    assert_false(code_has(kernel, "0", "product_of_"));
+    smelt_kernel_release(kernel);
 }
 
 /* ---- A launch that is running goes on with the best code. */
@@ -613,6 +640,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test_setup(functions_have_tiers_too, set_up),
         cmocka_unit_test_setup(forced_quick_code_stays, set_up),
         cmocka_unit_test_setup(quick_code_is_vector_code_up_to_a_size, set_up),
+        cmocka_unit_test_setup(quick_code_calls_a_function_for_products_of_matrices, set_up),
         cmocka_unit_test_setup(running_launches_change_to_the_best, set_up),
         cmocka_unit_test_setup(running_scalar_code_changes_to_the_best, set_up),
         cmocka_unit_test_setup(many_threads_wait, set_up),

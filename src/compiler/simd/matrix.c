@@ -78,6 +78,55 @@ static void add_products(struct simd *s, struct product *p, int k) {
     }
 }
 
+/* ---- In quick code, a function computes them (matrix_outlined.c). Its parameters: the even and the odd
+ * columns of the left matrix, the right matrix and the sums, which are its results. */
+
+static unsigned put_vectors(LLVMValueRef const *from, int count, LLVMValueRef *to, unsigned at) {
+    for (int n = 0; n < count; n++) to[at++] = from[n];
+    return at;
+}
+
+static unsigned list_operands(const struct product *p, int count, LLVMValueRef *list) {
+    unsigned at = put_vectors(p->odd, count, list, put_vectors(p->even, count, list, 0));
+    for (int h = 0; h < p->halves; h++) at = put_vectors(p->right[h], count, list, at);
+    for (int h = 0; h < p->halves; h++) at = put_vectors(p->sums[h], count, list, at);
+    return at;
+}
+
+static void write_function(struct simd *s, int halves, LLVMValueRef const *parameters,
+                           LLVMValueRef *results) {
+    int count = chunks_of_simdgroup(s);
+    struct product p = {.halves = halves};
+    (void)put_vectors(parameters, count, p.even, 0);
+    (void)put_vectors(parameters + count, count, p.odd, 0);
+    for (int h = 0; h < halves; h++) {
+        (void)put_vectors(parameters + (ptrdiff_t)count * (2 + h), count, p.right[h], 0);
+        (void)put_vectors(parameters + (ptrdiff_t)count * (2 + halves + h), count, p.sums[h], 0);
+    }
+    for (int k = 0; k < MATRIX_SIZE; k++) add_products(s, &p, k);
+    for (int h = 0; h < halves; h++) (void)put_vectors(p.sums[h], count, results, (unsigned)(h * count));
+}
+
+static void write_half(struct simd *s, LLVMValueRef const *parameters, LLVMValueRef *results) {
+    write_function(s, 1, parameters, results);
+}
+
+static void write_both(struct simd *s, LLVMValueRef const *parameters, LLVMValueRef *results) {
+    write_function(s, 2, parameters, results);
+}
+
+static void call_product(struct simd *s, struct product *p) {
+    const int count = chunks_of_simdgroup(s);
+    const bool both = p->halves == 2;
+    LLVMValueRef operands[MATRIX_MOST_VECTORS], results[MATRIX_MOST_VECTORS];
+    unsigned operand_count = list_operands(p, count, operands);
+    simd_matrix_call(s, both ? "product_of_matrices" : "half_product_of_matrices",
+                     both ? write_both : write_half, operands, operand_count, results,
+                     (unsigned)(p->halves * count));
+    for (int h = 0; h < p->halves; h++)
+        (void)put_vectors(results + (ptrdiff_t)h * count, count, p->sums[h], 0);
+}
+
 /* A label in the code, at which LLVM's scheduler starts anew. Over hundreds of independent multiply-adds, it
  * does not count registers well: it would process all sums of a tile in turn, and load and store each of them
  * every time. */
@@ -101,8 +150,12 @@ void emit_matrix_product(struct simd *s, LLVMValueRef call) {
             for (int chunk = 0; chunk < count; chunk++)
                 p.sums[h][chunk] = chunk_of(s, LLVMGetOperand(calls[h], 3), first + chunk);
         }
-        for (int k = 0; k < MATRIX_SIZE; k++) add_products(s, &p, k);
-        matrix_end_schedule(s);
+        if (simd_matrix_is_outlined(s)) {
+            call_product(s, &p);
+        } else {
+            for (int k = 0; k < MATRIX_SIZE; k++) add_products(s, &p, k);
+            matrix_end_schedule(s);
+        }
         for (int h = 0; h < halves; h++)
             for (int chunk = 0; chunk < count; chunk++)
                 chunk_set(s, calls[h], first + chunk, p.sums[h][chunk]);

@@ -97,6 +97,18 @@ LLVMValueRef matrix_second_half(LLVMValueRef call);
 /* A label in the code, at which LLVM's scheduler starts anew. */
 void matrix_end_schedule(struct simd *s);
 
+/* matrix_outlined.c — whether products are calls of functions. */
+bool simd_matrix_is_outlined(const struct simd *s);
+/* … parameters and results of such a function, together at most: those of both halves of a product of four
+ * lanes each. */
+#define MATRIX_MOST_VECTORS 64
+/* … writes its body: the results of the parameters. */
+typedef void matrix_body(struct simd *s, LLVMValueRef const *parameters, LLVMValueRef *results);
+/* … calls the function of this name, which is written before its first call. The results have the type of the
+ * last argument. */
+void simd_matrix_call(struct simd *s, const char *name, matrix_body *write, LLVMValueRef *arguments,
+                      unsigned count, LLVMValueRef *results, unsigned result_count);
+
 /* matrix_rows.c — how the halves' chunks are had. */
 extern const struct matrix_forms matrix_forms;
 /* A chunk of a phi's half, when control comes from the block. */

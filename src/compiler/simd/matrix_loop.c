@@ -132,7 +132,8 @@ static bool suits(struct simd *s, LLVMValueRef i) {
 bool matrix_loop_begin(struct simd *s, int place, int *before) {
     LLVMBasicBlockRef block = s->blocks[place].original;
     bool some = false;
-    if (!s->matrices || !simd_can_be_in_parts(s, place, suits, before)) return false;
+    if (!s->matrices || simd_matrix_is_outlined(s) || !simd_can_be_in_parts(s, place, suits, before))
+        return false;
     FOR_EACH_INSTRUCTION(i, block) {
         struct matrix *matrix = matrix_of(s, i);
         if (!matrix) continue;

@@ -483,6 +483,45 @@ static void keep_sums(struct simd *s, const struct chains *chains, int n, const 
                                  tile->rows, tile->slots[v][0] ? tile->slots[v] : NULL, p);
 }
 
+static void multiply_tile(struct simd *s, const struct chains *chains, const struct operand *left,
+                          const struct operand *right, struct tile *tile) {
+    for (int k = 0; k < MATRIX_SIZE; k++) {
+        LLVMValueRef elements[MATRIX_SIZE];
+        for (int r = 0; r < tile->rows; r++)
+            elements[r] = load_element(s, left, tile->group, tile->row + r, k);
+        for (int v = 0; v < vectors_of(chains); v++) {
+            int c = first_chain(chains, v), width = is_pair(chains, v) ? 2 * MATRIX_SIZE : MATRIX_SIZE;
+            LLVMValueRef row = load_row_of(s, &right[c], tile->group, k);
+            if (is_pair(chains, v)) row = lanes_join(s, row, load_row_of(s, &right[c + 1], tile->group, k));
+            for (int r = 0; r < tile->rows; r++)
+                tile->sums[v][r] = multiply_add(s, lanes_splat(s, elements[r], width), row, tile->sums[v][r]);
+        }
+    }
+}
+
+/* The function of quick code (matrix_outlined.c): its parameters are the addresses of the left and the right
+ * matrix, and rows of sums. */
+static void write_function(struct simd *s, LLVMValueRef const *parameters, LLVMValueRef *results) {
+    struct chains one = {.count = 1};
+    struct matrix_rows rows[2] = {{.slot = parameters[0]}, {.slot = parameters[1]}};
+    struct operand left = {.rows = &rows[0]}, right = {.rows = &rows[1]};
+    struct tile tile = {.rows = MATRIX_SIZE};
+    for (int r = 0; r < MATRIX_SIZE; r++) tile.sums[0][r] = parameters[2 + r];
+    multiply_tile(s, &one, &left, &right, &tile);
+    for (int r = 0; r < MATRIX_SIZE; r++) results[r] = tile.sums[0][r];
+}
+
+static void call_product(struct simd *s, const struct operand *left, const struct operand *right,
+                         struct tile *tile) {
+    LLVMValueRef arguments[2 + MATRIX_SIZE];
+    int64_t at = (int64_t)tile->group * MATRIX_SIZE * ROW_BYTES;
+    arguments[0] = address_at(s, left->rows->slot, at);
+    arguments[1] = address_at(s, right->rows->slot, at);
+    for (int r = 0; r < MATRIX_SIZE; r++) arguments[2 + r] = tile->sums[0][r];
+    simd_matrix_call(s, "product_of_rows", write_function, arguments, 2 + MATRIX_SIZE, tile->sums[0],
+                     MATRIX_SIZE);
+}
+
 static void add_product(struct simd *s, const struct chains *chains, int n, struct tile *tile,
                         struct matrix_rows **list) {
     LLVMValueRef call = chains->products[0][n]->halves[0];
@@ -492,27 +531,22 @@ static void add_product(struct simd *s, const struct chains *chains, int n, stru
         const LLVMValueRef *halves = chains->products[c][n]->halves;
         if (!find_operand(s, LLVMGetOperand(halves[0], 2), LLVMGetOperand(halves[1], 2), list, &right[c]))
             return;
+    }
+    if (simd_matrix_is_outlined(s)) {
+        call_product(s, &left, right, tile);
+        keep_sums(s, chains, n, tile);
+        return;
+    }
+    for (int c = 0; c < chains->count; c++)
         if (right[c].rows) forget_rows(s, right[c].rows);
-    }
     if (left.rows) forget_rows(s, left.rows);
-    for (int k = 0; k < MATRIX_SIZE; k++) {
-        LLVMValueRef elements[MATRIX_SIZE];
-        for (int r = 0; r < tile->rows; r++)
-            elements[r] = load_element(s, &left, tile->group, tile->row + r, k);
-        for (int v = 0; v < vectors_of(chains); v++) {
-            int c = first_chain(chains, v), width = is_pair(chains, v) ? 2 * MATRIX_SIZE : MATRIX_SIZE;
-            LLVMValueRef row = load_row_of(s, &right[c], tile->group, k);
-            if (is_pair(chains, v)) row = lanes_join(s, row, load_row_of(s, &right[c + 1], tile->group, k));
-            for (int r = 0; r < tile->rows; r++)
-                tile->sums[v][r] = multiply_add(s, lanes_splat(s, elements[r], width), row, tile->sums[v][r]);
-        }
-    }
+    multiply_tile(s, chains, &left, right, tile);
     matrix_end_schedule(s);
     keep_sums(s, chains, n, tile);
 }
 
 static void emit_chains(struct simd *s, const struct chains *chains, struct matrix_rows **list) {
-    int most = rows_of_tile(s, chains);
+    int most = simd_matrix_is_outlined(s) ? MATRIX_SIZE : rows_of_tile(s, chains);
     for (int group = 0; group < s->lanes / SIMDGROUP_LANES; group++)
         for (int row = 0; row < MATRIX_SIZE; row += most) {
             if (!matrix_loop_takes_tile(s)) continue;
@@ -547,7 +581,8 @@ void matrix_emit_pending(struct simd *s) {
     for (struct matrix *first = s->pending_matrices; first && !s->arena.failed; first = first->pending) {
         struct chains chains = {.count = 0};
         if (first->chained || !take_chain(s, &chains, first)) continue;
-        for (struct matrix *p = first->pending; p && chains.count < MOST_CHAINS; p = p->pending) {
+        int most = simd_matrix_is_outlined(s) ? 1 : MOST_CHAINS;
+        for (struct matrix *p = first->pending; p && chains.count < most; p = p->pending) {
             const struct matrix *sums = matrix_of(s, LLVMGetOperand(p->halves[0], 3));
             if (!p->chained && !(sums && sums->waits)) (void)take_chain(s, &chains, p);
         }
