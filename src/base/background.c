@@ -72,6 +72,25 @@ static void forget(struct background_job *job) {
 
 /* ---- The thread. */
 
+/* The first job that is due, in the list; or NULL, and the seconds until one is (0: the list is empty). */
+static struct background_job **find_due(double *seconds) {
+    int64_t now = clock_nanoseconds(), next = INT64_MAX;
+    for (struct background_job **at = &first; *at; at = &(*at)->next) {
+        if ((*at)->due <= now) return at;
+        if ((*at)->due < next) next = (*at)->due;
+    }
+    *seconds = first ? 1e-9 * (double)(next - now) : 0;
+    return NULL;
+}
+
+static void wait_for_job(double seconds) {
+    struct timespec until = clock_after(CLOCK_REALTIME, seconds);
+    if (seconds > 0 && !ending)
+        (void)pthread_cond_timedwait(&changed, &lock, &until);
+    else
+        pthread_cond_wait(&changed, &lock);
+}
+
 static void *work(void *unused) {
     (void)unused;
     is_thread = true;
@@ -79,15 +98,17 @@ static void *work(void *unused) {
     (void)interrupt_begin_call(interrupt);
     pthread_mutex_lock(&lock);
     for (;;) {
-        while (!first || ending) {
+        struct background_job **due;
+        double seconds;
+        while (!(due = find_due(&seconds)) || ending) {
             background_pause();
-            pthread_cond_wait(&changed, &lock);
+            wait_for_job(due ? 0 : seconds);
             pthread_mutex_unlock(&lock);
             background_resume();
             pthread_mutex_lock(&lock);
         }
-        running = first;
-        first = running->next;
+        running = *due;
+        *due = running->next;
         (void)run_job(running);
         struct background_job *job = running;
         running = NULL;
@@ -191,7 +212,8 @@ static bool have_thread(void) {
 
 /* ---- Callers. */
 
-void background_start(struct background_job *job) {
+/* due: 0: at once. */
+static void start(struct background_job *job, int64_t due) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, prepare_process);
     wait_before_handlers();
@@ -202,10 +224,22 @@ void background_start(struct background_job *job) {
         job->hold(job);
         set_state(job, BACKGROUND_QUEUED);
         job->next = NULL;
+        job->due = due;
         *last = job;
+        pthread_cond_broadcast(&changed);
+    } else if (state_of(job) == BACKGROUND_QUEUED && due < job->due) {
+        job->due = due;
         pthread_cond_broadcast(&changed);
     }
     pthread_mutex_unlock(&lock);
+}
+
+void background_start(struct background_job *job) {
+    start(job, 0);
+}
+
+void background_start_later(struct background_job *job, double seconds) {
+    start(job, clock_nanoseconds() + (int64_t)(1e9 * seconds));
 }
 
 static void take_out(struct background_job *job) {

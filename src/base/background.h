@@ -26,14 +26,18 @@ struct background_job {
     void (*hold)(struct background_job *job);
     void (*let_go)(struct background_job *job);
     struct background_job *next;
-    enum background_state state; /* this and the next: of background.c alone */
+    enum background_state state; /* this and the next two: of background.c alone */
     unsigned process;            /* the forks before the process that set the state */
+    int64_t due;                 /* where it is queued: the clock's time before which it does not begin */
     smelt_status status;         /* where it has ended … */
     char *message;               /* the message of a failure, freed by the owner */
 };
 
 /* Queues the job if it is idle; it stays idle if no thread can be started. */
 void background_start(struct background_job *job);
+
+/* … to begin after so many seconds (at most one), if no other thread starts it, or waits for it, before. */
+void background_start_later(struct background_job *job, double seconds);
 
 /* Whether it is queued or running. */
 bool background_is_pending(const struct background_job *job);

@@ -175,11 +175,15 @@ static void note_quick(struct executable *executable) {
         log_line(SMELT_LOG_INFO, "kernel '%s' runs quick code until its best is compiled", executable->name);
 }
 
-void executable_improve(struct executable *executable, const struct code_shape *shape) {
+void executable_improve(struct executable *executable, const struct code_shape *shape, double seconds) {
     if (launch_stays_quick() || executable_find(executable, shape, false)) return;
     note_quick(executable);
     struct better_code *better = have_better(executable, shape);
-    if (better) background_start(&better->job);
+    if (!better) return;
+    if (seconds > 0)
+        background_start_later(&better->job, seconds);
+    else
+        background_start(&better->job);
 }
 
 smelt_status executable_wait(struct executable *executable) {

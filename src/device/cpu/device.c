@@ -214,6 +214,7 @@ static smelt_status run(const struct launch *request) {
     if (quick) launch.is_improved = cpu_launch_improved;
     if (request->info) request->info->quick = quick;
     smelt_status status = run_prepared(&launch);
+    if (quick) executable_codes_improve(request, &launch.codes);
     free(launch.more_extents);
     if (status != SMELT_OK) return status;
     return launch_end(name, request, __atomic_load_n(&launch.interrupted, __ATOMIC_RELAXED),

@@ -37,6 +37,9 @@ static inline bool cpu_codes_are_quick(const struct launch_codes *codes) {
 smelt_status executable_codes(const struct launch **launch, struct launch *joined, struct launch_codes *codes,
                               struct preparation *preparation);
 
+/* The launch has ended: the best code is compiled now, if it is missing. */
+void executable_codes_improve(const struct launch *launch, const struct launch_codes *codes);
+
 /* The best codes of a launch, if they are all there; compiles nothing. */
 bool executable_codes_ready(const struct launch *launch, struct launch_codes *codes);
 

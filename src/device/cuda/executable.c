@@ -160,7 +160,7 @@ smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, 
     if (!is_current(*module, cuda_gpu_of(executable->device))) TRY(get_module(executable, code, module));
     /* Last: unless the quick code came from the disk cache, the driver's assembler has now run and has
      * registered its exit handlers, before the background registers its own. */
-    if (head->image.quick) executable_improve(executable, &shape);
+    if (head->image.quick) executable_improve(executable, &shape, 0);
     *out = code;
     return SMELT_OK;
 }
