@@ -55,50 +55,58 @@ static const char *expression_of(smelt_operation operation, smelt_dtype computed
     return !dtype_is_inexact(computed) && row->integer[0] ? row->integer : row->real;
 }
 
-static void write_where(struct text *text, const smelt_graph *graph, const struct graph_node *node,
+int plan_name(const struct group *group, int node) {
+    for (int m = 0; m < group->node_count; m++)
+        if (group->nodes[m] == node) return m;
+    return -1; /* not reached: only the group's own nodes have names */
+}
+
+static void write_where(struct text *text, const smelt_graph *graph, const struct graph_node *node, int name,
                         const struct variable *inputs) {
     smelt_dtype dtype = graph->values[node->first].dtype;
     text_addf(text, "  %s v%d;\n  { typedef %s R; typedef %s C;\n    const R yes = R(C(", program_type(dtype),
-              node->first, program_type(dtype), program_type(program_compute_dtype(dtype)));
+              name, program_type(dtype), program_type(program_compute_dtype(dtype)));
     write_input(text, graph, node->inputs[1], dtype, &inputs[1]);
     text_add(text, ")), no = R(C(");
     write_input(text, graph, node->inputs[2], dtype, &inputs[2]);
-    text_addf(text, "));\n    v%d = bool(", node->first);
+    text_addf(text, "));\n    v%d = bool(", name);
     write_input(text, graph, node->inputs[0], SMELT_BOOL, &inputs[0]);
     text_add(text, ") ? yes : no; }\n");
 }
 
-static void write_astype(struct text *text, const smelt_graph *graph, const struct graph_node *node,
+static void write_astype(struct text *text, const smelt_graph *graph, const struct graph_node *node, int name,
                          const struct variable *inputs) {
     smelt_dtype to = graph->values[node->first].dtype, from = graph->values[node->inputs[0]].dtype;
     bool small = program_compute_dtype(to) != to || program_compute_dtype(from) != from;
-    text_addf(text, "  const %s v%d = %s(%s(", program_type(to), node->first, program_type(to),
+    text_addf(text, "  const %s v%d = %s(%s(", program_type(to), name, program_type(to),
               small && to != from ? "float" : "");
     write_input(text, graph, node->inputs[0], from, &inputs[0]);
     text_add(text, "));\n");
 }
 
-void plan_write_node(struct text *text, const smelt_graph *graph, int n, const struct variable *inputs) {
+void plan_write_node(struct text *text, const smelt_graph *graph, const struct group *group, int n,
+                     const struct variable *inputs) {
     static const char names[] = "xy";
     const struct graph_node *node = &graph->nodes[n];
     smelt_operation operation = node->desc.operation;
+    int name = plan_name(group, n);
     if (operation == SMELT_OPERATION_WHERE) {
-        write_where(text, graph, node, inputs);
+        write_where(text, graph, node, name, inputs);
         return;
     }
     if (operation == SMELT_OPERATION_ASTYPE) {
-        write_astype(text, graph, node, inputs);
+        write_astype(text, graph, node, name, inputs);
         return;
     }
     smelt_dtype computed = computed_dtype(graph, node), result = graph->values[node->first].dtype;
-    text_addf(text, "  %s v%d;\n  { typedef %s P; typedef %s C;\n    const C ", program_type(result),
-              node->first, program_type(computed), program_type(program_compute_dtype(computed)));
+    text_addf(text, "  %s v%d;\n  { typedef %s P; typedef %s C;\n    const C ", program_type(result), name,
+              program_type(computed), program_type(program_compute_dtype(computed)));
     for (int i = 0; i < node->input_count; i++) {
         text_addf(text, "%s%c = C(P(", i ? ", " : "", names[i]);
         write_input(text, graph, node->inputs[i], computed, &inputs[i]);
         text_add(text, "))");
     }
-    text_addf(text, ";\n    v%d = %s(%s); }\n", node->first, program_type(result),
+    text_addf(text, ";\n    v%d = %s(%s); }\n", name, program_type(result),
               expression_of(operation, computed));
 }
 
@@ -202,7 +210,7 @@ static void name_input(const smelt_compiled *compiled, const struct step *step, 
     const struct group *group = &compiled->fusion.groups[step->group];
     variable->name[0] = 0;
     if (is_member(compiled, step->group, value)) {
-        snprintf(variable->name, sizeof variable->name, "v%d", value);
+        snprintf(variable->name, sizeof variable->name, "v%d", plan_name(group, graph->values[value].node));
     } else if (!fusion_is_literal(graph, value)) {
         int64_t strides[SMELT_MAX_DIMENSIONS];
         int before = kernel->operand_count;
@@ -226,13 +234,13 @@ smelt_status plan_elements(smelt_compiled *compiled, struct step *step) {
         struct variable inputs[3];
         for (int i = 0; i < node->input_count; i++)
             name_input(compiled, step, kernel, node->inputs[i], &body, &inputs[i]);
-        plan_write_node(&body, graph, group->nodes[m], inputs);
+        plan_write_node(&body, graph, group, group->nodes[m], inputs);
     }
     for (int w = 0; w < step->write_count; w++) {
         int64_t strides[SMELT_MAX_DIMENSIONS];
         plan_strides(compiled, step->writes[w], &group->full, strides);
         int j = plan_operand(compiled, kernel, step->writes[w], strides, group->full.ndim, true);
-        text_addf(&body, "  p%d[o%d] = v%d;\n", j, j, step->writes[w]);
+        text_addf(&body, "  p%d[o%d] = v%d;\n", j, j, plan_name(group, graph->values[step->writes[w]].node));
     }
     step->kernel_count = 1;
     return plan_finish_kernel(kernel, &before, &body);

@@ -165,9 +165,13 @@ int plan_operand(const smelt_compiled *compiled, struct fused_kernel *kernel, in
 struct variable {
     char name[24];
 };
-/* Appends the statements that declare v<value> of an elementwise node. Inputs that are literals need no name.
- */
-void plan_write_node(struct text *text, const smelt_graph *graph, int node, const struct variable *inputs);
+/* The number in the names that a fused kernel's text gives to a node: its place in the group. It is not the
+ * node's number in the graph, so equal parts of a graph, such as the layers of a model, share a kernel. */
+int plan_name(const struct group *group, int node);
+/* Appends the statements that declare v<plan_name> of an elementwise node. Inputs that are literals need no
+ * name. */
+void plan_write_node(struct text *text, const smelt_graph *graph, const struct group *group, int node,
+                     const struct variable *inputs);
 /* Computes the hash; takes the texts. */
 smelt_status plan_finish_kernel(struct fused_kernel *kernel, struct text *before, struct text *body);
 

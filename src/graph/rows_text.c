@@ -36,12 +36,6 @@ struct writer {
 
 /* ---- Nodes of the group. */
 
-static int index_in_group(const struct writer *w, int n) {
-    for (int m = 0; m < w->group->node_count; m++)
-        if (w->group->nodes[m] == n) return m;
-    return -1;
-}
-
 static bool is_member(const struct writer *w, int value) {
     return w->compiled->fusion.group_of[w->graph->values[value].node] == w->step->group;
 }
@@ -62,7 +56,7 @@ static void find_levels(struct writer *w) {
         for (int i = 0; i < node->input_count; i++) {
             int value = node->inputs[i];
             if (!is_member(w, value)) continue;
-            int from = w->level[index_in_group(w, w->graph->values[value].node)];
+            int from = w->level[plan_name(w->group, w->graph->values[value].node)];
             if (from > level) level = from;
         }
         if (fusion_is_reduction(w->graph, w->group->nodes[m])) {
@@ -132,8 +126,8 @@ static void name_input(struct writer *w, int n, int value, struct text *into, st
     variable->name[0] = 0;
     if (is_member(w, value)) {
         int from = graph->values[value].node;
-        if (!is_row(w, from) && into == &w->loads) write_full(w, index_in_group(w, from));
-        snprintf(variable->name, sizeof variable->name, "v%d", value);
+        if (!is_row(w, from) && into == &w->loads) write_full(w, plan_name(w->group, from));
+        snprintf(variable->name, sizeof variable->name, "v%d", plan_name(w->group, from));
         return;
     }
     if (fusion_is_literal(graph, value)) return;
@@ -147,7 +141,7 @@ static void name_input(struct writer *w, int n, int value, struct text *into, st
     write_element(w, &load, j, run, row);
     text_add(&load, ")");
     /* A variable for each read: the optimiser joins equal ones. */
-    snprintf(variable->name, sizeof variable->name, "l%d_%d_%d", n, value, j);
+    snprintf(variable->name, sizeof variable->name, "l%d_%d", plan_name(w->group, n), j);
     text_addf(into, "  const %s %s = %s;\n", program_type(graph->values[value].dtype), variable->name,
               text_string(&load));
     into->failed |= load.failed;
@@ -166,9 +160,9 @@ static void write_node(struct writer *w, int n, struct text *into) {
             name_input(w, n, node->inputs[i], into, &inputs[i]);
     }
     if (is_alias(w, n))
-        text_addf(into, "  const auto v%d = %s;\n", node->first, inputs[0].name);
+        text_addf(into, "  const auto v%d = %s;\n", plan_name(w->group, n), inputs[0].name);
     else
-        plan_write_node(into, w->graph, n, inputs);
+        plan_write_node(into, w->graph, w->group, n, inputs);
 }
 
 /* A full node in the current loop, with all that it needs there. */
@@ -184,7 +178,7 @@ static void write_namespace(struct writer *w, int n) {
     const struct graph_node *node = &w->graph->nodes[n];
     smelt_dtype sum, result;
     accumulate_dtypes(node->desc.operation, w->graph->values[node->inputs[0]].dtype, &sum, &result);
-    text_addf(&w->before, "namespace r%d {\n", node->first);
+    text_addf(&w->before, "namespace r%d {\n", plan_name(w->group, n));
     accumulate_write(&w->before, node->desc.operation, sum, result);
     text_add(&w->before, "}\n");
 }
@@ -215,15 +209,17 @@ static smelt_dtype sum_dtype(const struct writer *w, const struct graph_node *no
     return sum;
 }
 
-/* The results of a chunk, or v<value>. */
-static void write_result(struct writer *w, const struct graph_node *node, int scratch) {
+/* The results of a chunk, or v<plan_name>. */
+static void write_result(struct writer *w, int n, int scratch) {
+    smelt_dtype dtype = w->graph->values[w->graph->nodes[n].first].dtype;
+    int name = plan_name(w->group, n);
     if (w->lanes)
         text_addf(&w->body,
                   "  for (ushort n = %d; n > 0; n /= 2) s%d = r%d::combine(s%d, crossed(s%d, n));\n",
-                  LANES / 2, node->first, node->first, node->first, node->first);
+                  LANES / 2, name, name, name, name);
     if (!w->first_stage) {
-        text_addf(&w->body, "  const %s v%d = %s(s%d);\n", program_type(w->graph->values[node->first].dtype),
-                  node->first, program_type(w->graph->values[node->first].dtype), node->first);
+        text_addf(&w->body, "  const %s v%d = %s(s%d);\n", program_type(dtype), name, program_type(dtype),
+                  name);
         return;
     }
     /* The results lie in rows of chunks. */
@@ -235,7 +231,7 @@ static void write_result(struct writer *w, const struct graph_node *node, int sc
         step *= w->kernel->space.size[d];
     }
     int j = plan_operand(w->compiled, w->kernel, scratch, strides, ndim, true);
-    text_addf(&w->body, "  %sp%d[o%d] = s%d;\n", w->lanes ? "if (lane == 0) " : "", j, j, node->first);
+    text_addf(&w->body, "  %sp%d[o%d] = s%d;\n", w->lanes ? "if (lane == 0) " : "", j, j, name);
 }
 
 /* The scratch value of the i-th reduction of the group. */
@@ -249,7 +245,7 @@ static bool reads_scratch(const struct writer *w) {
 
 /* One element more of a reduction. */
 static void write_step(struct writer *w, int n, int reduction) {
-    const struct graph_node *node = &w->graph->nodes[n];
+    int name = plan_name(w->group, n);
     if (reads_scratch(w)) {
         int64_t strides[SMELT_MAX_DIMENSIONS] = {0}, step = w->count;
         int ndim = w->kernel->space.ndim, last = ndim - w->lanes;
@@ -258,14 +254,14 @@ static void write_step(struct writer *w, int n, int reduction) {
             step *= w->kernel->space.size[d];
         }
         int j = plan_operand(w->compiled, w->kernel, scratch_of(w, reduction), strides, ndim, false);
-        text_addf(&w->loads, "  s%d = r%d::combine(s%d, r%d::element(p%d[long(o%d) + k]));\n", node->first,
-                  node->first, node->first, node->first, j, j);
+        text_addf(&w->loads, "  s%d = r%d::combine(s%d, r%d::element(p%d[long(o%d) + k]));\n", name, name,
+                  name, name, j, j);
         return;
     }
     struct variable input;
-    name_input(w, n, node->inputs[0], &w->loads, &input);
-    text_addf(&w->loads, "  s%d = r%d::combine(s%d, r%d::element(%s));\n", node->first, node->first,
-              node->first, node->first, input.name);
+    name_input(w, n, w->graph->nodes[n].inputs[0], &w->loads, &input);
+    text_addf(&w->loads, "  s%d = r%d::combine(s%d, r%d::element(%s));\n", name, name, name, name,
+              input.name);
 }
 
 /* ---- Loops. */
@@ -282,7 +278,7 @@ static void write_store(struct writer *w, int n, struct text *into, bool row) {
     int j = operand_of(w, value, &w->graph->values[value].shape, true, &run);
     text_add(into, row && w->lanes ? "  if (lane == 0) " : "  ");
     write_element(w, into, j, run, row);
-    text_addf(into, " = v%d;\n", value);
+    text_addf(into, " = v%d;\n", plan_name(w->group, n));
 }
 
 /* Row nodes that are known before loop `level`, other than reductions. */
@@ -304,8 +300,7 @@ static void write_loop(struct writer *w, int level) {
         const struct graph_node *node = &w->graph->nodes[n];
         bool reduction = fusion_is_reduction(w->graph, n);
         if (reduction && w->level[m] == level + 1) {
-            text_addf(&w->body, "  %s s%d = r%d::start();\n", program_type(sum_dtype(w, node)), node->first,
-                      node->first);
+            text_addf(&w->body, "  %s s%d = r%d::start();\n", program_type(sum_dtype(w, node)), m, m);
             write_step(w, n, seen);
             reductions++;
             any = true;
@@ -326,8 +321,7 @@ static void write_loop(struct writer *w, int level) {
     for (int m = 0, at = 0; m < w->group->node_count && reductions; m++) {
         int n = w->group->nodes[m];
         if (!fusion_is_reduction(w->graph, n)) continue;
-        if (w->level[m] == level + 1)
-            write_result(w, &w->graph->nodes[n], w->first_stage ? scratch_of(w, at) : -1);
+        if (w->level[m] == level + 1) write_result(w, n, w->first_stage ? scratch_of(w, at) : -1);
         at++;
     }
 }

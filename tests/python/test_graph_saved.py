@@ -59,6 +59,25 @@ def launches_while_saving(model, tmp_path):
     return {event["name"] for event in events if event.get("cat") == "launch"}
 
 
+def test_equal_layers_share_their_kernels(tmp_path):
+    """A model of 32 layers compiles as many kernels as one of two, and a file holds each once."""
+    def layers(count):
+        def function(x, w):
+            for _ in range(count):
+                y = smelt.softmax(smelt.where(x > 0, x, 2 * x) + 1, axis=-1)
+                x = x + smelt.tanh((y * y + w).astype(smelt.float16).astype(smelt.float32) @ w)
+            return x
+        return function
+
+    square = np.random.default_rng(4).standard_normal((24, 24)).astype("f")
+    held = []
+    for count in (2, 5):
+        model = InferenceSession().load(Graph.of(layers(count), TensorType.of(square), TensorType.of(square)))
+        model.save(tmp_path / "model.graph")
+        held.append((tmp_path / "model.graph").read_bytes().count(b"smelt_fused"))
+    assert held[0] == held[1] > 0, held
+
+
 def test_saving_computes_nothing_that_machine_code_does_not_depend_on(tmp_path):
     """A large model's products and attention take minutes."""
     def function(x, w):
