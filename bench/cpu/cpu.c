@@ -83,7 +83,7 @@ void contest_enter_hand(struct contest *contest, const char *name, smelt_status 
         contest_enter(contest,
                       (struct variant){.name = name, .run = run, .context = context, .anchor = anchor});
     else
-        contest_absent(contest, name, NO_AVX512);
+        contest_absent(contest, name, NOT_BY_HAND);
 }
 
 /* ---- Cold compiles. */

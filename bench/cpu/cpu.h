@@ -54,7 +54,7 @@ static inline float *floats(const smelt_array *array) {
     return smelt_array_data(array);
 }
 
-#define NO_AVX512 "this CPU has no AVX-512"
+#define NOT_BY_HAND "this CPU lacks AVX2 or fused multiply-adds"
 
 /* Starts the threads of all that is measured on the CPU, and keeps this one from moving. */
 void cpu_start_threads(void);

@@ -27,7 +27,7 @@ static void expect_exp(void *context, int64_t index) {
 
 static smelt_status hand_exp(void *context) {
     const struct exp_job *job = context;
-    handwritten_exp(floats(job->in), floats(job->out), smelt_array_size(job->in));
+    handwritten()->exp(floats(job->in), floats(job->out), smelt_array_size(job->in));
     return SMELT_OK;
 }
 
@@ -132,8 +132,8 @@ static void expect_chain_row(void *context, int64_t row) {
 
 static smelt_status hand_chain(void *context) {
     const struct chain_job *job = context;
-    handwritten_gelu_chain(floats(job->x), floats(job->scale), floats(job->bias), floats(job->residual),
-                           floats(job->out), job->rows, job->columns);
+    handwritten()->gelu_chain(floats(job->x), floats(job->scale), floats(job->bias), floats(job->residual),
+                              floats(job->out), job->rows, job->columns);
     return SMELT_OK;
 }
 

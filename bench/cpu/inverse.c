@@ -29,13 +29,13 @@ static void expect_square(void *context, int64_t index) {
 
 static smelt_status hand_rows(void *context) {
     const struct inverse_job *job = context;
-    handwritten_triangular_inverse(floats(job->a), floats(job->inverse), job->length, job->heads);
+    handwritten()->triangular_inverse(floats(job->a), floats(job->inverse), job->length, job->heads);
     return SMELT_OK;
 }
 
 static smelt_status hand_fours(void *context) {
     const struct inverse_job *job = context;
-    handwritten_triangular_inverse_fours(floats(job->a), floats(job->inverse), job->length, job->heads);
+    handwritten()->triangular_inverse_fours(floats(job->a), floats(job->inverse), job->length, job->heads);
     return SMELT_OK;
 }
 

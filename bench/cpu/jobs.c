@@ -51,7 +51,7 @@ static smelt_status run(struct bench *bench) {
 
 const struct benchmark bench_cpu = {
     .name = "cpu",
-    .help = "the CPU engines next to hand-written AVX-512, OpenBLAS, and the machine's own bounds",
+    .help = "the CPU engines next to hand-written code, OpenBLAS, and the machine's own bounds",
     .run = run,
     .jobs = jobs,
 };

@@ -32,7 +32,7 @@ static smelt_status measure_tiled(struct bench *bench, const char *name, struct 
     desc.grid[0] = desc.grid[1] = product->n;
     desc.threadgroup[0] = desc.threadgroup[1] = 32;
     struct standard standard;
-    struct by_hand hand = {handwritten_matmul_tiled, product};
+    struct by_hand hand = {handwritten()->matmul_tiled, product};
     cpu_product_enter_openblas(&contest, product);
     contest_enter_hand(&contest, HAND_WRITTEN, run_by_hand, &hand, OPENBLAS);
     standard_enter(&contest, &standard, "matmul_tiled.metal", kernel_text_matmul_tiled, "matmul_tiled", &desc,
@@ -55,8 +55,8 @@ static smelt_status measure_register(struct bench *bench, const char *name, stru
     struct contest contest = cpu_product_contest(bench, name, product, TOLERANCE);
     smelt_dispatch_desc desc = dispatch_in_64(product, 64);
     struct standard standard;
-    struct by_hand hand = {handwritten_matmul_register, product},
-                   lanes = {handwritten_matmul_register_lanes, product};
+    struct by_hand hand = {handwritten()->matmul_register, product},
+                   lanes = {handwritten()->matmul_register_lanes, product};
     cpu_product_enter_openblas(&contest, product);
     contest_enter_hand(&contest, HAND_WRITTEN, run_by_hand, &hand, OPENBLAS);
     contest_enter_hand(&contest, LANES_BY_HAND, run_by_hand, &lanes, OPENBLAS);

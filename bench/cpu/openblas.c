@@ -1,4 +1,5 @@
 #include "bench/cpu/openblas.h"
+#include "bench/hand/handwritten.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@ static void *library;
 
 bool openblas_open(int threads) {
     if (sgemm) return true;
-    /* It treats CPUs that it does not recognise as ones without AVX, and is then not a measure. */
-    if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+    /* It treats CPUs that it does not recognise as ones without AVX, and is then not a measure. It uses the
+     * vectors that the other variants use. */
+    if (__builtin_cpu_supports("avx512f"))
+        setenv("OPENBLAS_CORETYPE", handwritten() == &handwritten_avx512 ? "SkylakeX" : "Haswell", 0);
     /* After a call, its threads spin for 2^28 cycles (0.1 s) and take CPUs from what is measured next. 2^20
      * cycles are half a millisecond, longer than the time between two calls. */
     setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);

@@ -34,8 +34,8 @@ static void expect_point(void *context, int64_t point) {
 
 static smelt_status run_hand(void *context) {
     const struct sample_job *job = context;
-    handwritten_grid_sample(floats(job->x), floats(job->points), floats(job->out), job->batch, job->side,
-                            job->side, job->rows * job->rows);
+    handwritten()->grid_sample(floats(job->x), floats(job->points), floats(job->out), job->batch, job->side,
+                               job->side, job->rows * job->rows);
     return SMELT_OK;
 }
 

@@ -72,11 +72,11 @@ static smelt_status run(struct bench *bench, const char *name, struct softmax_jo
 }
 
 smelt_status bench_cpu_softmax_tree(struct bench *bench, const char *name) {
-    return run(bench, name, (struct softmax_job){.hand = handwritten_softmax_tree}, "softmax_tree.metal",
+    return run(bench, name, (struct softmax_job){.hand = handwritten()->softmax_tree}, "softmax_tree.metal",
                kernel_text_softmax_tree, "softmax_tree");
 }
 
 smelt_status bench_cpu_softmax_simd(struct bench *bench, const char *name) {
-    return run(bench, name, (struct softmax_job){.hand = handwritten_softmax_simd}, "softmax_simd.metal",
+    return run(bench, name, (struct softmax_job){.hand = handwritten()->softmax_simd}, "softmax_simd.metal",
                kernel_text_softmax_simd, "softmax_simd");
 }

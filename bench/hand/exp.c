@@ -1,4 +1,4 @@
-/* Elementwise exp: sixteen floats at a time. */
+/* Elementwise exp: a vector at a time. */
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
 #include "bench/hand/vector_math.h"
@@ -15,12 +15,12 @@ static void piece(void *context, int64_t index) {
     const struct job *job = context;
     int64_t first = index * PIECE, past = first + PIECE;
     if (past > job->count) past = job->count;
-    for (int64_t i = first; i < past; i += 64)
+    for (int64_t i = first; i < past; i += 4 * LANES)
         for (int v = 0; v < 4; v++)
-            _mm512_storeu_ps(job->out + i + 16 * v, exp16(_mm512_loadu_ps(job->in + i + 16 * v)));
+            vector_store(job->out + i + LANES * v, vector_exp(vector_load(job->in + i + LANES * v)));
 }
 
-void handwritten_exp(const float *in, float *out, int64_t count) {
+void BY_HAND(exp)(const float *in, float *out, int64_t count) {
     struct job job = {in, out, count};
     team_run(piece, &job, (count + PIECE - 1) / PIECE);
 }

@@ -10,26 +10,26 @@ struct job {
 };
 
 /* x (1 + tanh(u)) / 2 with u = sqrt(2/π) (x + 0.044715 x³), as x / (1 + e^-2u). */
-static inline __m512 gelu16(__m512 x) {
-    __m512 square = _mm512_mul_ps(x, x);
-    __m512 inner = _mm512_fmadd_ps(_mm512_set1_ps(0.044715f), square, _mm512_set1_ps(1.0f));
-    __m512 u = _mm512_mul_ps(_mm512_mul_ps(_mm512_set1_ps(-2 * 0.7978845608f), x), inner);
-    return _mm512_div_ps(x, _mm512_add_ps(_mm512_set1_ps(1.0f), exp16(u)));
+static inline vector vector_gelu(vector x) {
+    vector square = vector_mul(x, x);
+    vector inner = vector_fmadd(vector_set(0.044715f), square, vector_set(1.0f));
+    vector u = vector_mul(vector_mul(vector_set(-2 * 0.7978845608f), x), inner);
+    return vector_div(x, vector_add(vector_set(1.0f), vector_exp(u)));
 }
 
 static void row(void *context, int64_t index) {
     const struct job *job = context;
     int64_t first = index * job->columns;
-    for (int64_t c = 0; c < job->columns; c += 16) {
-        __m512 x = _mm512_fmadd_ps(_mm512_loadu_ps(job->x + first + c), _mm512_loadu_ps(job->scale + c),
-                                   _mm512_loadu_ps(job->bias + c));
-        _mm512_storeu_ps(job->out + first + c,
-                         _mm512_mul_ps(gelu16(x), _mm512_loadu_ps(job->residual + first + c)));
+    for (int64_t c = 0; c < job->columns; c += LANES) {
+        vector x = vector_fmadd(vector_load(job->x + first + c), vector_load(job->scale + c),
+                                vector_load(job->bias + c));
+        vector_store(job->out + first + c,
+                     vector_mul(vector_gelu(x), vector_load(job->residual + first + c)));
     }
 }
 
-void handwritten_gelu_chain(const float *x, const float *scale, const float *bias, const float *residual,
-                            float *out, int64_t rows, int64_t columns) {
+void BY_HAND(gelu_chain)(const float *x, const float *scale, const float *bias, const float *residual,
+                         float *out, int64_t rows, int64_t columns) {
     struct job job = {x, scale, bias, residual, out, columns};
     team_run(row, &job, rows);
 }

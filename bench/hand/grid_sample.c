@@ -3,7 +3,8 @@
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
 
-#include <immintrin.h>
+#include "bench/hand/vector.h"
+
 #include <math.h>
 
 #define CHANNELS 64
@@ -53,13 +54,11 @@ static void piece(void *context, int64_t index) {
         struct corners *slot = &ring[p % AHEAD];
         if (p >= first + AHEAD) {
             float *out = job->out + (p - AHEAD) * CHANNELS;
-            for (int v = 0; v < CHANNELS; v += 16) {
-                __m512 sum =
-                    _mm512_mul_ps(_mm512_set1_ps(slot->weight[0]), _mm512_loadu_ps(slot->pixel[0] + v));
+            for (int v = 0; v < CHANNELS; v += LANES) {
+                vector sum = vector_mul(vector_set(slot->weight[0]), vector_load(slot->pixel[0] + v));
                 for (int i = 1; i < 4; i++)
-                    sum = _mm512_fmadd_ps(_mm512_set1_ps(slot->weight[i]),
-                                          _mm512_loadu_ps(slot->pixel[i] + v), sum);
-                _mm512_storeu_ps(out + v, sum);
+                    sum = vector_fmadd(vector_set(slot->weight[i]), vector_load(slot->pixel[i] + v), sum);
+                vector_store(out + v, sum);
             }
         }
         if (p >= past) continue;
@@ -68,8 +67,8 @@ static void piece(void *context, int64_t index) {
     }
 }
 
-void handwritten_grid_sample(const float *x, const float *points, float *out, int64_t batch, int64_t height,
-                             int64_t width, int64_t rows) {
+void BY_HAND(grid_sample)(const float *x, const float *points, float *out, int64_t batch, int64_t height,
+                          int64_t width, int64_t rows) {
     struct job job = {x, points, out, batch, height, width, rows};
     team_run(piece, &job, (batch * rows + PIECE - 1) / PIECE);
 }

@@ -2,7 +2,7 @@
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
 
-#include <immintrin.h>
+#include "bench/hand/vector.h"
 
 /* Twelve chains hide the latency of two units that take four cycles. */
 #define CHAINS 12
@@ -10,18 +10,18 @@
 
 static void piece(void *context, int64_t index) {
     float *results = context;
-    __m512 chain[CHAINS], factor = _mm512_set1_ps(0.999f), term = _mm512_set1_ps(0.001f);
-    for (int c = 0; c < CHAINS; c++) chain[c] = _mm512_set1_ps((float)c);
+    vector chain[CHAINS], factor = vector_set(0.999f), term = vector_set(0.001f);
+    for (int c = 0; c < CHAINS; c++) chain[c] = vector_set((float)c);
     for (int round = 0; round < ROUNDS; round++)
 #pragma GCC unroll 12
-        for (int c = 0; c < CHAINS; c++) chain[c] = _mm512_fmadd_ps(chain[c], factor, term);
-    __m512 sum = chain[0];
-    for (int c = 1; c < CHAINS; c++) sum = _mm512_add_ps(sum, chain[c]);
-    results[index] = _mm512_reduce_add_ps(sum);
+        for (int c = 0; c < CHAINS; c++) chain[c] = vector_fmadd(chain[c], factor, term);
+    vector sum = chain[0];
+    for (int c = 1; c < CHAINS; c++) sum = vector_add(sum, chain[c]);
+    results[index] = vector_reduce_add(sum);
 }
 
-double handwritten_multiply_adds(void) {
+double BY_HAND(multiply_adds)(void) {
     float results[256];
     team_run(piece, results, team_size());
-    return 16.0 * CHAINS * ROUNDS * team_size();
+    return (double)LANES * CHAINS * ROUNDS * team_size();
 }

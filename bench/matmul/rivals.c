@@ -69,7 +69,7 @@ static const char *open_library(const struct ladder *ladder) {
 
 static smelt_status measure_host_peak(void *context, double *seconds) {
     (void)context;
-    double start = bench_now(), done = handwritten_multiply_adds();
+    double start = bench_now(), done = handwritten()->multiply_adds();
     *seconds = (bench_now() - start) * 1e9 / done;
     return SMELT_OK;
 }
@@ -148,7 +148,7 @@ void rivals_enter(struct ladder *ladder, struct rivals *rivals) {
                                 .work_unit = "B"};
     }
     if (host && !handwritten_supported()) {
-        bench_note(ladder->bench, ladder->job, "cpu/peak", "this CPU has no AVX-512");
+        bench_note(ladder->bench, ladder->job, "cpu/peak", "this CPU lacks AVX2 or fused multiply-adds");
         return;
     }
     if (!host && ladder->dtype != SMELT_FLOAT32) {
