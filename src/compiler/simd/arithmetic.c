@@ -78,6 +78,49 @@ static LLVMValueRef insert_member(struct simd *s, LLVMValueRef i, int chunk) {
                                 "");
 }
 
+/* ---- Comparisons. */
+
+/* Lane by lane, what the left value exceeds lane 0 by, less what the right one does, as 32-bit integers;
+ * NULL: one of them is too large. */
+static LLVMValueRef excess_of(struct simd *s, LLVMValueRef left, LLVMValueRef right, int chunk) {
+    const int64_t *x = shape_offsets(s, shape_of(s, left)), *y = shape_offsets(s, shape_of(s, right));
+    LLVMValueRef lanes[GANG_MAX_LANES];
+    for (int l = 0; l < s->chunk_lanes; l++) {
+        int64_t excess = x[chunk * s->chunk_lanes + l] - y[chunk * s->chunk_lanes + l];
+        if (excess <= INT32_MIN || excess > INT32_MAX) return NULL;
+        lanes[l] = LLVMConstInt(type_i32(s->unit), (uint64_t)excess, true);
+    }
+    return LLVMConstVector(lanes, (unsigned)s->chunk_lanes);
+}
+
+/* Whether 64-bit integers are equal that lanes have by constant offsets: one lane's difference is computed
+ * for all, and 32 bits of it are compared with the offsets. LLVM widens the counters of loops to 64 bits, so
+ * `i == j` is often such a comparison. NULL: it is none. */
+static LLVMValueRef compare_offsets(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMIntPredicate predicate = LLVMGetICmpPredicate(i);
+    LLVMValueRef left = LLVMGetOperand(i, 0), right = LLVMGetOperand(i, 1);
+    LLVMTypeRef type = LLVMTypeOf(left), i32 = type_i32(s->unit);
+    if ((predicate != LLVMIntEQ && predicate != LLVMIntNE) || s->row_reader ||
+        LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) != 64 ||
+        shape_of(s, left) < 0 || shape_of(s, right) < 0)
+        return NULL;
+    LLVMValueRef excess = excess_of(s, left, right, chunk);
+    if (!excess) return NULL;
+    LLVMValueRef difference = LLVMBuildSub(b, scalar_of(s, right), scalar_of(s, left), "");
+    LLVMValueRef low = LLVMBuildTrunc(b, difference, i32, "");
+    LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildSExt(b, low, type, ""), difference, "");
+    LLVMValueRef none = LLVMConstInt(i32, (uint64_t)INT32_MIN, true);
+    return LLVMBuildICmp(b, predicate, excess, chunk_splat(s, LLVMBuildSelect(b, fits, low, none, "")), "");
+}
+
+static LLVMValueRef compare(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMValueRef equal = compare_offsets(s, i, chunk);
+    return equal ? equal
+                 : LLVMBuildICmp(s->unit->builder, LLVMGetICmpPredicate(i), operand(s, i, 0, chunk),
+                                 operand(s, i, 1, chunk), "");
+}
+
 /* ---- */
 
 static LLVMValueRef lanes_of(struct simd *s, LLVMValueRef i, int chunk) {
@@ -103,8 +146,7 @@ static LLVMValueRef lanes_of(struct simd *s, LLVMValueRef i, int chunk) {
     case LLVMFNeg:
         return LLVMBuildFNeg(b, operand(s, i, 0, chunk), "");
     case LLVMICmp:
-        return LLVMBuildICmp(b, LLVMGetICmpPredicate(i), operand(s, i, 0, chunk), operand(s, i, 1, chunk),
-                             "");
+        return compare(s, i, chunk);
     case LLVMFCmp:
         return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand(s, i, 0, chunk), operand(s, i, 1, chunk),
                              "");
