@@ -128,7 +128,6 @@ int context_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     if (intrinsic == INTRINSIC_THREAD_INDEX) return shape_stride(s, 1);
     if (intrinsic == INTRINSIC_LANE) return simdgroup_offsets(s, true);
     if (intrinsic == INTRINSIC_SIMDGROUP) return simdgroup_offsets(s, false);
-    if (intrinsic == INTRINSIC_BARRIER_PASSES) return SHAPE_VARYING;
     return SHAPE_UNIFORM;
 }
 
@@ -217,14 +216,14 @@ static void emit_barrier(struct simd *s, LLVMValueRef call) {
     simd_call_runtime(s, "smelt_runtime_gang_barrier", LLVMVoidTypeInContext(s->unit->context), arguments, 3);
 }
 
-/* In control flow that may differ between lanes: vectorise.c has replaced the barrier by this question. */
+/* In control flow that may differ between lanes: vectorise.c has replaced the barrier by this question. All
+ * lanes that ask get the same answer, so none needs a mask because of it. */
 static void emit_arrival(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef arguments[4] = {s->context, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),
                                  lanes_in_memory(s, s->blocks[s->current].mask)};
     LLVMValueRef passes = simd_call_runtime(s, "smelt_runtime_gang_arrive", type_i32(s->unit), arguments, 4);
-    LLVMValueRef yes = chunk_splat(s, LLVMBuildICmp(b, LLVMIntNE, passes, simd_i32(s, 0), ""));
-    for (int c = 0; c < s->chunk_count; c++) chunk_set(s, call, c, yes);
+    scalar_set(s, call, LLVMBuildICmp(b, LLVMIntNE, passes, simd_i32(s, 0), ""));
 }
 
 void context_mark_returned(struct simd *s, LLVMValueRef const *masks) {

@@ -79,9 +79,7 @@ void report_control_flow(struct simd *s) {
         const struct path_block *block = &s->paths.blocks[place];
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->block);
         bool in_loop = block->loop >= 0 && s->paths.loops[block->loop].divergent;
-        bool barrier = LLVMGetInstructionOpcode(branch) == LLVMBr && block->divergent &&
-                       intrinsic_of(LLVMGetCondition(branch)) == INTRINSIC_BARRIER_PASSES;
-        if (!block->divergent || in_loop || barrier) continue;
+        if (!block->divergent || in_loop) continue;
         simd_remark(s, branch, "masked branch: both sides run where lanes differ; %s",
                     report_varying(s, LLVMGetInstructionOpcode(branch) == LLVMBr
                                           ? LLVMGetCondition(branch)
