@@ -203,6 +203,38 @@ def test_the_halves_of_a_matrix_product_are_made_together(scratch):
         expect_equal(text.count("call void @llvm.codeview.annotation("), 1, "the number of products")
 
 
+def test_gangs_may_have_more_sums_than_registers_if_loops_are_in_parts(scratch):
+    body = ("threadgroup float a[32][32], b[32][32];\nuint2 t = thread_position_in_threadgroup.xy;\nfloat sum = 0;\n"
+            "for (int base = 0; base < n; base += 32) {\n  a[t.y][t.x] = x[i + base];\n  b[t.y][t.x] = x[i + 2 * base];\n"
+            "  threadgroup_barrier(mem_flags::mem_threadgroup);\n  for (int k = 0; k < 32; k++) sum += a[t.y][k] * b[k][t.x];\n"
+            "  threadgroup_barrier(mem_flags::mem_threadgroup);\n}\nout[i] = sum;\n")
+    arguments = "-i n=64 -i x=ones:float32:4096 -o out:float32:4096 --grid 64,32 --threadgroup 32,32"
+    text = show(scratch, body, arguments, "--stage", "simd", SMELT_CPU="avx2")
+    expect_in(text, "; a gang is 256 threads")
+
+
+def test_loops_with_uneven_rounds_have_small_gangs(scratch):
+    loop = "threadgroup float t[1024];\nuint l = thread_index_in_threadgroup;\nt[l] = 0;\nthreadgroup_barrier(mem_flags::mem_threadgroup);\n" \
+           "for (uint j = {first}; j < 1024; j += {step}) t[j] = x[j];\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = t[l];\n"
+    arguments = "-i n=4 -i x=ones:float32:4096 -o out:float32:4096 --grid 4096 --threadgroup 256"
+    for first, step, lanes in ("l", "n", 256), ("l", "256", 256), ("l", "l + 1", 32), ("uint(x[l])", "256", 32):
+        text = show(scratch, loop.format(first=first, step=step), arguments, "--stage", "simd", SMELT_CPU="avx2")
+        expect_in(text, f"; a gang is {lanes} threads")
+
+
+def test_the_answer_of_a_barrier_is_the_same_in_all_lanes(scratch):
+    body = "threadgroup float t[64];\nif (i >= uint(n)) return;\nuint l = thread_index_in_threadgroup;\nt[l] = x[i];\n" \
+           "threadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = t[63 - l];\n"
+    text = show(scratch, body, "-i n=4096 " + FLOATS, "--stage", "simd")
+    expect(re.search(r"@smelt_runtime_gang_arrive.*\n.*icmp ne i32.*\n +br i1", text), f"no branch after the barrier in\n{text}")
+
+
+def test_positions_are_compared_in_32_bits(scratch):
+    body = "float sum = 0;\nfor (uint k = 0; k < uint(n); k++) sum += x[k] * (k == i ? 2 : 1);\nout[i] = sum;\n"
+    text = show(scratch, body, "-i n=4096 " + FLOATS, "--stage", "simd")
+    expect_not_in(text, "x i64>")
+
+
 def test_a_refusal_says_what_cannot_be_done(scratch):
     header = scratch.file("h.h", "struct big { float v[3000]; };\n")
     body = ("big t;\nfor (int k = 0; k < 3000; k++) t.v[k] = x[k];\nbig u = t;\nu.v[i] = 1;\n"

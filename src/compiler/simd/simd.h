@@ -287,10 +287,14 @@ void copy_drop_promises(LLVMValueRef copy);
 /* … poison-generating and fast-math flags of a scalar instruction, for its vector form: poison is per lane.
  */
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
-/* whole_group.c — before the analysis: the vector instructions of a gang that is the whole group, and the
- * vectors of sums that its loops carry and that must stay in registers. */
-smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes, int *instructions,
-                                      int *carried);
+/* whole_group.c — before the analysis: what a gang would be that is the whole group. */
+struct whole_group {
+    int instructions; /* of its code, on vectors */
+    int carried;      /* vectors of sums that its loops carry and that must stay in registers */
+    bool uneven;      /* a loop with accesses lane by lane runs for as many rounds as each thread needs */
+};
+smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes,
+                                      struct whole_group *group);
 /* rounds.c — whether a loop of one block, of a thread's code, ends after few rounds whatever its operands. */
 bool simd_has_few_rounds(LLVMBasicBlockRef block);
 

@@ -1,4 +1,5 @@
-/* Estimates the size of the code of a gang that is a whole threadgroup. Its barriers need no code, and its
+/* Estimates the size of the code of a gang that is a whole threadgroup, and finds loops of which some threads
+ * run more rounds than others. Its barriers need no code, and its
  * lanes' numbers are constants: in a reduction in steps, `if (l < 16) part[l] += part[l + 16];` needs two
  * vectors of eight lanes, however many lanes the gang has.
  *
@@ -214,8 +215,82 @@ static int carried_by_loops(struct simd *s, const struct flow *flow, int chunks)
     return most * chunks;
 }
 
-smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes, int *instructions,
-                                      int *carried) {
+/* ---- Loops of which some threads run more rounds than others. */
+
+#define MAX_DEPTH 8 /* of sums of sums */
+
+/* Whether the value is the phi plus something that all lanes share. */
+static bool is_step(struct simd *s, LLVMValueRef value, LLVMValueRef phi, int depth) {
+    if (value == phi) return true;
+    if (depth == MAX_DEPTH || !has_kind(value)) return false;
+    LLVMValueRef left = LLVMGetOperand(value, 0);
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+        if (kind_of(s, left) == KIND_SHARED) return is_step(s, LLVMGetOperand(value, 1), phi, depth + 1);
+        /* fall through */
+    case LLVMSub:
+        return kind_of(s, LLVMGetOperand(value, 1)) == KIND_SHARED && is_step(s, left, phi, depth + 1);
+    default:
+        return false;
+    }
+}
+
+/* Whether the value is shared, a number, a position, or a sum of these. `k` of `for (k = me; …; k +=
+ * threads)` is one, too: one thread runs at most one round more than another. */
+static bool is_even(struct simd *s, LLVMValueRef value, int depth) {
+    if (kind_of(s, value) != KIND_VARYING) return true;
+    if (depth == MAX_DEPTH) return false;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMPHI:
+        for (unsigned n = 0; n < LLVMCountIncoming(value); n++) {
+            LLVMValueRef incoming = LLVMGetIncomingValue(value, n);
+            if (kind_of(s, incoming) == KIND_VARYING && !is_step(s, incoming, value, 0)) return false;
+        }
+        return true;
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+    case LLVMICmp:
+        for (int n = 0; n < LLVMGetNumOperands(value); n++)
+            if (!is_even(s, LLVMGetOperand(value, (unsigned)n), depth + 1)) return false;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether control leaves the loop here. */
+static bool leaves(const struct flow *flow, int block, int loop) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[block].block);
+    for (unsigned n = 0; n < LLVMGetNumSuccessors(end); n++)
+        if (!flow_block_within(flow, flow_index(flow, LLVMGetSuccessor(end, n)), loop)) return true;
+    return false;
+}
+
+/* Whether the access is made lane by lane, as its address tells nothing of the lanes' order. */
+static bool is_scattered(struct simd *s, LLVMValueRef i) {
+    if (LLVMIsALoadInst(i)) return kind_of(s, LLVMGetOperand(i, 0)) == KIND_VARYING;
+    if (LLVMIsAStoreInst(i)) return kind_of(s, LLVMGetOperand(i, 1)) == KIND_VARYING;
+    return LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i);
+}
+
+static bool is_uneven(struct simd *s, const struct flow *flow, int loop) {
+    bool even = true, scattered = false;
+    for (int b = 0; b < flow->block_count; b++) {
+        if (!flow_block_within(flow, b, loop)) continue;
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[b].block);
+        if (leaves(flow, b, loop) && LLVMGetNumOperands(end) > 0)
+            even &=
+                LLVMIsABranchInst(end) && (!LLVMIsConditional(end) || is_even(s, LLVMGetCondition(end), 0));
+        FOR_EACH_INSTRUCTION(i, flow->blocks[b].block) scattered |= is_scattered(s, i);
+    }
+    return !even && scattered;
+}
+
+smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lanes,
+                                      struct whole_group *group) {
     struct flow flow;
     memset(s->table, 0, s->table_size * sizeof *s->table); /* an earlier analysis left shapes */
     TRY(flow_find(s->unit, s->entry, &s->arena, &flow));
@@ -230,7 +305,8 @@ smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lan
         FOR_EACH_INSTRUCTION(i, flow.blocks[b].block) size += size_of_instruction(s, i, vectors);
     }
     size -= (int64_t)s->unit->test_instructions;
-    *instructions = size > INT32_MAX ? INT32_MAX : (int)size;
-    *carried = carried_by_loops(s, &flow, threads / chunk_lanes);
+    *group = (struct whole_group){.instructions = size > INT32_MAX ? INT32_MAX : (int)size,
+                                  .carried = carried_by_loops(s, &flow, threads / chunk_lanes)};
+    for (int loop = 0; loop < flow.loop_count; loop++) group->uneven |= is_uneven(s, &flow, loop);
     return SMELT_OK;
 }
