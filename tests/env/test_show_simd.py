@@ -235,6 +235,13 @@ def test_positions_are_compared_in_32_bits(scratch):
     expect_not_in(text, "x i64>")
 
 
+def test_atomic_operations_join_lanes_with_one_address(scratch):
+    body = "atomic_fetch_add_explicit(&out[i / 3], x[i], memory_order_relaxed);\n"
+    expect_in(show(scratch, body, FLOATS + " --atomic-outputs", "--stage", "simd"), "atomic_join")
+    body = "x[i] > 0.5f ? atomic_exchange_explicit(&out[i / 3], 1.0f, memory_order_relaxed) : 0;\n"
+    expect_not_in(show(scratch, body, FLOATS + " --atomic-outputs", "--stage", "simd"), "atomic_join")
+
+
 def test_a_refusal_says_what_cannot_be_done(scratch):
     header = scratch.file("h.h", "struct big { float v[3000]; };\n")
     body = ("big t;\nfor (int k = 0; k < 3000; k++) t.v[k] = x[k];\nbig u = t;\nu.v[i] = 1;\n"

@@ -1,5 +1,6 @@
 /* Atomic operations: lane by lane from lane 0 on, as the scalar engine runs them. If all lanes have one
- * address, their values are combined first, and memory is accessed once.
+ * address, their values are combined first, and memory is accessed once. So are those of neighbouring lanes
+ * that turn out to have the same address, as in sums over sorted indexes.
  *
  * Each operation is a copy of the original instruction with other operands; ordering, scope, alignment and
  * volatile stay. A compare-exchange returns a pair, which is not a value of a lane: its parts are in 2 ×
@@ -148,6 +149,7 @@ struct lane_loop {
     LLVMValueRef scalars[MAX_OPERANDS]; /* uniform operands, or NULL: */
     LLVMValueRef slots[MAX_OPERANDS];   /* all others, by lane */
     LLVMTypeRef results[2];             /* of one lane; NULL: not used */
+    enum simd_operation operation;      /* combines values for one address; SIMD_EXCLUSIVE: nothing does */
     LLVMValueRef result_slots[2];
 };
 
@@ -167,15 +169,15 @@ static void prepare_operands(struct simd *s, struct lane_loop *loop) {
         if (loop->results[i]) loop->result_slots[i] = make_lanes(s, loop->results[i]);
 }
 
-static void run_lane(struct simd *s, const struct lane_loop *loop, LLVMValueRef lane) {
+static LLVMValueRef operand_of_lane(struct simd *s, const struct lane_loop *loop, int i, LLVMValueRef lane) {
+    LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(loop->instruction, (unsigned)i));
+    if (loop->scalars[i]) return loop->scalars[i];
+    return LLVMBuildLoad2(s->unit->builder, type, lane_address(s, type, loop->slots[i], lane), "");
+}
+
+static void run_lane(struct simd *s, const struct lane_loop *loop, LLVMValueRef const *operands,
+                     LLVMValueRef lane) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef operands[MAX_OPERANDS];
-    for (int i = 0; i < loop->count; i++) {
-        LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(loop->instruction, (unsigned)i));
-        operands[i] = loop->scalars[i]
-                          ? loop->scalars[i]
-                          : LLVMBuildLoad2(b, type, lane_address(s, type, loop->slots[i], lane), "");
-    }
     LLVMValueRef result = build_copy(s, loop->instruction, operands);
     bool pair = LLVMIsAAtomicCmpXchgInst(loop->instruction) != NULL;
     for (unsigned i = 0; i < 2; i++) {
@@ -186,8 +188,57 @@ static void run_lane(struct simd *s, const struct lane_loop *loop, LLVMValueRef 
     }
 }
 
-/* Runs the lanes whose bits are set in `word`; bit 0 is lane `first` of the gang. */
-static void loop_over_word(struct simd *s, const struct lane_loop *loop, LLVMValueRef word, int first) {
+/* The lane of the lowest bit of `word`, whose bit 0 is lane `first` of the gang. */
+static LLVMValueRef lowest_lane(struct simd *s, LLVMValueRef word, int first) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(word);
+    LLVMValueRef arguments[2] = {word, LLVMConstInt(simd_i1(s), 1, false)};
+    LLVMValueRef lane = simd_intrinsic(s, "llvm.cttz", &type, 1, arguments, 2);
+    lane = LLVMBuildZExtOrBitCast(b, lane, type_i64(s->unit), "");
+    return LLVMBuildAdd(b, lane, LLVMConstInt(type_i64(s->unit), (unsigned)first, false), "");
+}
+
+static LLVMValueRef without_lowest(struct simd *s, LLVMValueRef word) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef one = LLVMConstInt(LLVMTypeOf(word), 1, false);
+    return LLVMBuildAnd(b, word, LLVMBuildSub(b, word, one, ""), "");
+}
+
+/* Takes from the lanes of `rest` the first ones that have the address, too, and combines their values with
+ * *value. Returns the other lanes. */
+static LLVMValueRef join_lanes(struct simd *s, const struct lane_loop *loop, LLVMValueRef rest, int first,
+                               LLVMValueRef address, LLVMValueRef *value) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(rest);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), head = simd_block(s, "atomic_next");
+    LLVMBuildBr(b, head);
+    LLVMPositionBuilderAtEnd(b, head);
+    LLVMBasicBlockRef look = simd_block(s, "atomic_look");
+    LLVMPositionBuilderAtEnd(b, look);
+    LLVMBasicBlockRef join = simd_block(s, "atomic_join");
+    LLVMPositionBuilderAtEnd(b, join);
+    LLVMBasicBlockRef after = simd_block(s, "atomic_joined");
+    LLVMPositionBuilderAtEnd(b, head);
+    LLVMValueRef left = LLVMBuildPhi(b, type, ""), total = LLVMBuildPhi(b, LLVMTypeOf(*value), "");
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, left, LLVMConstNull(type), ""), look, after);
+    LLVMPositionBuilderAtEnd(b, look);
+    LLVMValueRef lane = lowest_lane(s, left, first);
+    LLVMValueRef same = LLVMBuildICmp(b, LLVMIntEQ, operand_of_lane(s, loop, 0, lane), address, "");
+    LLVMBuildCondBr(b, same, join, after);
+    LLVMPositionBuilderAtEnd(b, join);
+    LLVMValueRef more = lanes_combine(s, loop->operation, total, operand_of_lane(s, loop, 1, lane));
+    LLVMValueRef others = without_lowest(s, left);
+    LLVMBuildBr(b, head);
+    LLVMAddIncoming(left, (LLVMValueRef[]){rest, others}, (LLVMBasicBlockRef[]){before, join}, 2);
+    LLVMAddIncoming(total, (LLVMValueRef[]){*value, more}, (LLVMBasicBlockRef[]){before, join}, 2);
+    LLVMPositionBuilderAtEnd(b, after);
+    *value = total;
+    return left;
+}
+
+/* Runs the lanes whose bits are set in `word`. */
+static void loop_over_word(struct simd *s, const struct lane_loop *loop, LLVMValueRef word, int first,
+                           bool joins) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = LLVMTypeOf(word);
     LLVMValueRef zero = LLVMConstNull(type);
@@ -200,16 +251,58 @@ static void loop_over_word(struct simd *s, const struct lane_loop *loop, LLVMVal
     LLVMPositionBuilderAtEnd(b, body);
     LLVMValueRef left = LLVMBuildPhi(b, type, "lanes_left");
     LLVMAddIncoming(left, &word, &before, 1);
-    LLVMValueRef arguments[2] = {left, LLVMConstInt(simd_i1(s), 1, false)};
-    LLVMValueRef lane = simd_intrinsic(s, "llvm.cttz", &type, 1, arguments, 2);
-    lane = LLVMBuildZExtOrBitCast(b, lane, type_i64(s->unit), "");
-    lane = LLVMBuildAdd(b, lane, LLVMConstInt(type_i64(s->unit), (unsigned)first, false), "");
-    run_lane(s, loop, lane);
-    LLVMValueRef one = LLVMConstInt(type, 1, false);
-    LLVMValueRef rest = LLVMBuildAnd(b, left, LLVMBuildSub(b, left, one, ""), "");
+    LLVMValueRef lane = lowest_lane(s, left, first), rest = without_lowest(s, left);
+    LLVMValueRef operands[MAX_OPERANDS];
+    for (int i = 0; i < loop->count; i++) operands[i] = operand_of_lane(s, loop, i, lane);
+    if (joins) rest = join_lanes(s, loop, rest, first, operands[0], &operands[1]);
+    run_lane(s, loop, operands, lane);
     LLVMBasicBlockRef end = LLVMGetInsertBlock(b);
     LLVMAddIncoming(left, &rest, &end, 1);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, rest, zero, ""), body, after);
+    LLVMPositionBuilderAtEnd(b, after);
+}
+
+/* Lanes are joined if a quarter of them have the address of the lane before. */
+#define ALIKE_SHARE 4
+
+/* Whether many lanes of these chunks have the same address as their neighbour. */
+static LLVMValueRef many_alike(struct simd *s, const struct lane_loop *loop, int first, int count) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef bits = LLVMIntTypeInContext(s->unit->context, (unsigned)s->chunk_lanes);
+    int next[GANG_MAX_LANES];
+    LLVMValueRef total = simd_i32(s, 0);
+    for (int l = 0; l < s->chunk_lanes; l++) next[l] = l + 1 < s->chunk_lanes ? l + 1 : 0;
+    for (int k = first; k < first + count; k++) {
+        /* Lanes that are off may have any address. */
+        LLVMValueRef own = LLVMBuildFreeze(b, chunk_of(s, LLVMGetOperand(loop->instruction, 0), k), "");
+        LLVMValueRef same =
+            LLVMBuildICmp(b, LLVMIntEQ, own, lanes_shuffle(s, own, NULL, next, s->chunk_lanes), "");
+        LLVMValueRef word = mask_bits(s, same);
+        word = simd_intrinsic(s, "llvm.ctpop", &bits, 1, &word, 1);
+        total = LLVMBuildAdd(b, total, LLVMBuildIntCast2(b, word, type_i32(s->unit), false, ""), "");
+    }
+    return LLVMBuildICmp(b, LLVMIntUGE, total, simd_i32(s, count * s->chunk_lanes / ALIKE_SHARE), "");
+}
+
+static void run_chunks(struct simd *s, const struct lane_loop *loop, int first, int count) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef word = word_of_masks(s, first, count);
+    if (loop->operation == SIMD_EXCLUSIVE) {
+        loop_over_word(s, loop, word, first * s->chunk_lanes, false);
+        return;
+    }
+    LLVMValueRef alike = many_alike(s, loop, first, count);
+    LLVMBasicBlockRef joined = simd_block(s, "atomic_alike"), apart = simd_block(s, "atomic_apart");
+    LLVMBuildCondBr(b, alike, joined, apart);
+    LLVMPositionBuilderAtEnd(b, joined);
+    loop_over_word(s, loop, word, first * s->chunk_lanes, true);
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
+    LLVMPositionBuilderAtEnd(b, apart);
+    loop_over_word(s, loop, word, first * s->chunk_lanes, false);
+    LLVMBasicBlockRef after = simd_block(s, "atomic_done");
+    LLVMBuildBr(b, after);
+    LLVMPositionBuilderAtEnd(b, last);
+    LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, after);
 }
 
@@ -219,13 +312,14 @@ static void run_lanes(struct simd *s, struct lane_loop *loop) {
     int chunks = WORD_LANES / s->chunk_lanes;
     for (int k = 0; k < s->chunk_count; k += chunks) {
         int left = s->chunk_count - k;
-        loop_over_word(s, loop, word_of_masks(s, k, left < chunks ? left : chunks), k * s->chunk_lanes);
+        run_chunks(s, loop, k, left < chunks ? left : chunks);
     }
 }
 
-/* The general case, for instructions with at most one result. */
-static void emit_by_lane(struct simd *s, LLVMValueRef instruction) {
-    struct lane_loop loop = {.instruction = instruction};
+/* The general case, for instructions with at most one result. operation: as in struct lane_loop. An update of
+ * threadgroup memory costs no more than the comparison of two lanes' addresses. */
+static void emit_by_lane(struct simd *s, LLVMValueRef instruction, enum simd_operation operation) {
+    struct lane_loop loop = {.instruction = instruction, .operation = operation};
     LLVMTypeRef type = LLVMTypeOf(instruction);
     if (is_used(instruction)) loop.results[0] = type;
     run_lanes(s, &loop);
@@ -293,7 +387,9 @@ static void emit_update(struct simd *s, LLVMValueRef instruction) {
     }
     simd_remark(s, instruction, "atomic: one lane at a time, %s",
                 combines ? "because the address differs by lane" : "because the operation does not combine");
-    emit_by_lane(s, instruction);
+    bool joins = combines && !is_used(instruction) &&
+                 LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(instruction, 0))) != THREADGROUP_SPACE;
+    emit_by_lane(s, instruction, joins ? operation : SIMD_EXCLUSIVE);
 }
 
 /* ---- Loads and stores. */
@@ -302,7 +398,7 @@ static void emit_load(struct simd *s, LLVMValueRef load) {
     LLVMValueRef address = LLVMGetOperand(load, 0);
     if (shape_of(s, address) != SHAPE_UNIFORM) {
         simd_remark(s, load, "atomic: one lane at a time, because the address differs by lane");
-        emit_by_lane(s, load);
+        emit_by_lane(s, load, SIMD_EXCLUSIVE);
         return;
     }
     LLVMValueRef operand = scalar_of(s, address);
@@ -319,7 +415,7 @@ static void emit_store(struct simd *s, LLVMValueRef store) {
     if (shape_of(s, address) != SHAPE_UNIFORM || shape_of(s, value) != SHAPE_UNIFORM) {
         simd_remark(s, store, "atomic: one lane at a time, because the %s differs by lane",
                     shape_of(s, address) != SHAPE_UNIFORM ? "address" : "value");
-        emit_by_lane(s, store);
+        emit_by_lane(s, store, SIMD_EXCLUSIVE);
         return;
     }
     LLVMValueRef operands[2] = {scalar_of(s, value), scalar_of(s, address)};
@@ -345,7 +441,7 @@ static void keep_part(struct simd *s, LLVMValueRef exchange, int place, LLVMValu
 
 static void emit_exchange(struct simd *s, LLVMValueRef exchange) {
     simd_remark(s, exchange, "atomic: one lane at a time, as always with a comparison");
-    struct lane_loop loop = {.instruction = exchange};
+    struct lane_loop loop = {.instruction = exchange, .operation = SIMD_EXCLUSIVE};
     LLVMTypeRef byte = LLVMInt8TypeInContext(s->unit->context);
     bool used = is_used(exchange);
     if (used) {
