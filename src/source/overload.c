@@ -88,9 +88,16 @@ static uint32_t next_in_class(const struct rewriter *r, uint32_t i) {
     return (partner(r, i) > i ? partner(r, i) : i) + 1;
 }
 
+/* The type of a conversion, `operator half4x2() const device`, which is not the name of a method. */
+static bool is_converted(const struct rewriter *r, uint32_t i) {
+    for (uint32_t k = declaration_start(r, i); k < i; k++)
+        if (token_is(r->tokens, k, "operator")) return true;
+    return false;
+}
+
 static bool is_named(const struct rewriter *r, const struct group *group, uint32_t i) {
     return r->tokens->items[i].outer == group->brace && token_is(r->tokens, i + group->length, "(") &&
-           same_tokens(r, i, group->name, group->length);
+           same_tokens(r, i, group->name, group->length) && !is_converted(r, i);
 }
 
 /* It returns a place in its object: structure.c. */
