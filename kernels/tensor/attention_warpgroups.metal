@@ -1,11 +1,11 @@
 // Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal precedes this
 // text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 and ATTENTION_KEYS 128.
 //
-// A threadgroup of three warpgroups, 384 threads, computes 128 rows at a time, number `group` and every further one that is as
-// many later as there are threadgroups. The last two warpgroups have 64 rows each. The first copies these rows of q, and blocks
-// of keys and values, to threadgroup memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread
-// holds scores of two rows, as the products leave them. Their exponentials, rounded, are the left matrix of the next product
-// without a move. Products of one block with the values run while the next block's exponentials are computed.
+// A threadgroup of three warpgroups, 384 threads, computes 128 rows at a time, some tiles one after the other (tiles_of_group).
+// The last two warpgroups have 64 rows each. The first copies these rows of q, and blocks of keys and values, to threadgroup
+// memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread holds scores of two rows, as the
+// products leave them. Their exponentials, rounded, are the left matrix of the next product without a move. Products of one block
+// with the values run while the next block's exponentials are computed.
 //
 // Rows of q, k and v begin at multiples of 16 bytes; where, size.places says.
 
@@ -188,6 +188,27 @@ struct tile_of_rows {
     }
 };
 
+// Which tiles a threadgroup computes: every `groups`th. With a causal mask and fewer threadgroups than tiles, every such pair of a
+// head's tiles: the longest and the shortest, the next two, and so on to the middle one. So all pairs take equally long.
+struct tiles_of_group {
+    uint group, groups, row_blocks, steps;
+    bool paired;
+    tiles_of_group(uint group, uint groups, constant attention_size &size) : group(group), groups(groups) {
+        row_blocks = (size.rows + ROWS - 1) / ROWS;
+        paired = size.causal && groups < (uint)size.tiles;
+        const uint units = paired ? size.tiles / row_blocks * ((row_blocks + 1) / 2) : size.tiles;
+        steps = __smelt_ptx_broadcast((units - group + groups - 1) / groups * (paired ? 2 : 1));
+    }
+    // ~0: none, as the pair is one tile.
+    uint number(uint step) thread const {
+        if (!paired) return group + step * groups;
+        const uint pairs = (row_blocks + 1) / 2, unit = group + step / 2 * groups, head = unit / pairs, first = unit - head * pairs;
+        const uint last = row_blocks - 1 - first;
+        if (step % 2 && first == last) return ~0u;
+        return head * row_blocks + (step % 2 ? last : first);
+    }
+};
+
 // The stage of the next block, and the phase of its barriers.
 inline void advance(thread uint &stage, thread uint &parity) {
     if (++stage == stages) stage = 0, parity ^= 1;
@@ -231,13 +252,16 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     __smelt_ptx_fence_async();
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
+    const tiles_of_group tiles(group, groups, size);
     if (simdgroup < 4) {
         __smelt_ptx_fewer_registers(24);
         if (simdgroup > 0) return;
         const uint leads = thread_index == 0;
         for (uint i = 0; i < 3; i++) __smelt_ptx_map_acquire(maps + 128 * i);
         uint stage = 0, parity = 1, queries_parity = 1;
-        for (uint number = group; number < (uint)size.tiles; number += groups) {
+        for (uint step = 0; step < tiles.steps; step++) {
+            const uint number = tiles.number(step);
+            if (number == ~0u) continue;
             const tile_of_rows own(number, size);
             if (own.blocks == 0) continue;
             __smelt_ptx_barrier_wait(queries_empty, queries_parity);
@@ -264,7 +288,9 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     const uint lane = __smelt_ptx_lane(), half = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
     const uint queries = memory + half * 64 * 128;
     uint stage = 0, parity = 0, queries_parity = 0;
-    for (uint number = group; number < (uint)size.tiles; number += groups) {
+    for (uint step = 0; step < tiles.steps; step++) {
+        const uint number = tiles.number(step);
+        if (number == ~0u) continue;
         const tile_of_rows own(number, size);
         const int own_first = own.first + half * 64, row = own_first + simdgroup % 4 * 16 + lane / 4, column = lane % 4 * 2;
         const head_mask own_mask = MASK_OF(own.batch, own.head_of_batch);

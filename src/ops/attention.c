@@ -450,12 +450,23 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
+/* How many blocks of keys a threadgroup could compute in the time that its launch takes. (An H200,
+ * 2026-11-30, bfloat16, causal, pairs beside a threadgroup for each tile: 4 × 16 heads of 4096 rows 466 and
+ * 508 µs of 128 elements, 351 and 405 of 64; 8 × 32 of 1024 rows, 64: 127 and 175. But 8 of 16384 rows, 128:
+ * 844 and 825.) */
+#define BLOCKS_OF_LAUNCH 3
+
 /* The threadgroups of BY_WARPGROUPS: one for each multiprocessor, which copies its next tile while it
- * computes one. Tiles of a causal mask take different times, so each has a threadgroup, and the device
- * balances them. */
+ * computes one. Tiles of a causal mask take different times; in pairs (tiles_of_group in the kernel) all take
+ * that of row_blocks + 1 blocks of keys. Where that leaves too many multiprocessors idle in the last round,
+ * each tile has a threadgroup, and the device balances them. */
 static int64_t warpgroup_groups(const struct attention *a) {
     int64_t tiles = tiles_of(a), most = program_warpgroup_multiprocessors(a->call.device);
-    return tiles < most || a->size.causal ? tiles : most;
+    if (tiles < most || !a->size.causal) return tiles < most ? tiles : most;
+    int64_t row_blocks = (a->size.rows + (int64_t)TILE_ROWS - 1) / TILE_ROWS;
+    int64_t pairs = tiles / row_blocks * ((row_blocks + 1) / 2), rounds = (pairs + most - 1) / most;
+    bool balanced = rounds * most * (row_blocks + 1) <= pairs * (row_blocks + 1 + BLOCKS_OF_LAUNCH);
+    return balanced ? most : tiles;
 }
 
 /* The groups of a kernel, and their threads. */

@@ -187,6 +187,10 @@ static void many_rows(void **state) {
         {SMELT_BFLOAT16, 1, 70, 35, 131, 70, 64, 40, .sinks = true},
         {SMELT_FLOAT16, 1, 70, 35, 129, 70, 128, 128, .sinks = false},
         {SMELT_FLOAT16, 1, 3, 1, 300, 100, 128, 128, .causal = true},
+        /* Pairs of tiles of a causal mask, for each multiprocessor more than one; a head's third tile is
+           alone. */
+        {SMELT_BFLOAT16, 2, 60, 30, 260, 290, 64, 64, .causal = true},
+        {SMELT_FLOAT16, 1, 70, 35, 257, 130, 128, 128, .causal = true, .sinks = true},
     };
     ATTEND_EACH(jobs);
 }
