@@ -37,6 +37,10 @@ static bool is_atomic(LLVMValueRef i) {
     }
 }
 
+static bool is_trap(LLVMValueRef i) {
+    return strcmp(called_name(i), TRAP_NAME) == 0;
+}
+
 static bool is_ignored(const char *name) {
     static const char *const names[] = {"llvm.dbg.",
                                         "llvm.lifetime.",
@@ -56,7 +60,7 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
         return emit_inside_is_once(s, i)                        ? KIND_ONCE
                : LLVMIsConstant(LLVMGetOperand(i, INSIDE_WHEN)) ? KIND_CHUNK
                                                                 : KIND_LANES;
-    if (intrinsic_called(i)) return KIND_LANES;
+    if (intrinsic_called(i) || is_trap(i)) return KIND_LANES;
     if (is_atomic(i)) {
         bool once = LLVMIsALoadInst(i) && is_uniform(s, i);
         return once ? KIND_ONCE : KIND_LANES;
@@ -104,8 +108,26 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
 
 /* ---- All lanes, and chunks. */
 
+/* A trap ends the launch, so lanes that do not get there need not go on once one has. */
+static void emit_trap(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef ends = simd_block(s, "trap"), go = simd_block(s, "go");
+    LLVMValueRef masks[GANG_MAX_LANES];
+    int count = 0;
+    for (int chunk = s->first_chunk; chunk < s->end_chunk; chunk++) masks[count++] = mask_chunk(s, chunk);
+    LLVMBuildCondBr(b, mask_any(s, masks, count), ends, go);
+    LLVMPositionBuilderAtEnd(b, ends);
+    simd_intrinsic(s, "llvm.trap", NULL, 0, NULL, 0);
+    LLVMBuildUnreachable(b);
+    LLVMPositionBuilderAtEnd(b, go);
+}
+
 static void emit_lanes(struct simd *s, LLVMValueRef i) {
     enum intrinsic intrinsic = intrinsic_of(i);
+    if (is_trap(i)) {
+        emit_trap(s);
+        return;
+    }
     if (intrinsic == INTRINSIC_INSIDE) {
         for (int chunk = s->first_chunk; chunk < s->end_chunk; chunk++) emit_inside(s, i, chunk);
         return;

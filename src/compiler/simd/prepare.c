@@ -5,6 +5,7 @@
  * Requires: everything inlined. Maintains: what a thread does. */
 #include "compiler/simd/simd.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <string.h>
 
 /* ---- Copies and fills of memory. */
@@ -331,6 +332,31 @@ static void add_disjoint_bits(struct simd *s) {
     }
 }
 
+/* To the analysis of paths, a thread that traps returns: a block without an end would belong to all lanes.
+ * The call must not be that of LLVM, which never returns. */
+static void return_from_traps(struct simd *s) {
+    LLVMValueRef llvms = LLVMGetNamedFunction(s->unit->module, "llvm.trap");
+    if (!llvms) return;
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMGlobalGetValueType(llvms);
+    LLVMValueRef own = LLVMAddFunction(s->unit->module, TRAP_NAME, type);
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (!LLVMIsACallInst(i) || LLVMGetCalledValue(i) != llvms) continue;
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+        LLVMPositionBuilderBefore(b, i);
+        LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(i));
+        LLVMBuildCall2(b, type, own, NULL, 0, "");
+        LLVMInstructionEraseFromParent(i);
+        if (!LLVMIsAUnreachableInst(end)) continue;
+        LLVMInstructionEraseFromParent(end);
+        LLVMPositionBuilderAtEnd(b, block);
+        LLVMBuildRetVoid(b);
+        break;
+    }
+    LLVMSetCurrentDebugLocation2(b, NULL);
+}
+
 static smelt_status prepare(struct simd *s) {
     TRY(memory_measure_private(s->unit));
     expand_memory_calls(s);
@@ -339,6 +365,7 @@ static smelt_status prepare(struct simd *s) {
     TRY(remove_vectors(s));
     if (s->refused) return SMELT_OK;
     join_element_addresses(s);
+    return_from_traps(s);
     TRY(run_passes(s->unit, "function(mergereturn,simplifycfg<no-switch-to-lookup>)"));
     TRY(flow_make_reducible(s->unit));
     TRY(run_passes(s->unit, "function(loop-simplify,lcssa)"));
