@@ -182,11 +182,12 @@ static smelt_status choose_instead(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* A copy, if the vector code may turn out too large, or too large for quick code; else NULL. */
+/* A copy, if the vector code may turn out too large, or too large for or without quick code; else NULL. */
 static LLVMModuleRef keep_optimised(struct unit *unit) {
     enum compile_output output = unit->request->output;
     bool may = unit->target->may_refuse && (output == COMPILE_OBJECT || output == COMPILE_ASM);
-    return may && (unit->result->image.quick || budget_is_near(unit)) ? LLVMCloneModule(unit->module) : NULL;
+    may &= unit->request->effort != COMPILE_BEST || budget_is_near(unit);
+    return may ? LLVMCloneModule(unit->module) : NULL;
 }
 
 static smelt_status lower_again(struct unit *unit, LLVMModuleRef optimised) {
@@ -211,6 +212,10 @@ static smelt_status lower_within_budgets(struct unit *unit) {
     if (kept && unit->smaller && !unit->unrolls) {
         unit->form = FORM_PLAIN;
         note_refusal(unit);
+        status = lower_again(unit, LLVMCloneModule(kept));
+    }
+    if (kept && status == SMELT_OK && quick_suits_gang(unit, kept)) {
+        image->quick = true;
         status = lower_again(unit, LLVMCloneModule(kept));
     }
     if (kept && unit->refused) {

@@ -27,6 +27,11 @@
 
 #define SIMDGROUP_VALUE_BITS (32 * 32)
 
+/* Instructions of vector code. A gang may be a group of hundreds of threads, and its code large though that
+ * of a thread is small: a step of a bitonic sort has 92 instructions of a thread and 6,600 of 256 threads.
+ * LLVM takes 0.05 to 0.08 ms of a 3 GHz processor for one. */
+#define LARGE_GANG 3500
+
 /* Quick code is vector code if it has few instructions. Those of a thread's optimised IR give an estimate
  * before they are counted. Of the attention and quantised kernels in tests/ml, those below the limits have
  * their first result, at a real size, sooner with vector code than with scalar code; most of the others have
@@ -56,8 +61,8 @@ static bool is_inexact(LLVMValueRef instruction) {
     return LLVMCanValueUseFastMathFlags(instruction) && LLVMGetFastMathFlags(instruction) != 0;
 }
 
-bool quick_gives_same_bits(struct unit *unit) {
-    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+static bool gives_same_bits(LLVMModuleRef module) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) {
             if (is_ordered(instruction) || is_inexact(instruction)) return false;
@@ -66,10 +71,19 @@ bool quick_gives_same_bits(struct unit *unit) {
     return true;
 }
 
-bool quick_applies(struct unit *unit) {
+bool quick_gives_same_bits(struct unit *unit) {
+    return gives_same_bits(unit->module);
+}
+
+static bool is_allowed(struct unit *unit) {
     const struct compile_request *request = unit->request;
     bool code = request->output == COMPILE_OBJECT || request->output == COMPILE_ASM;
-    if (request->effort == COMPILE_BEST || !code || !unit->target->has_quick) return false;
+    return request->effort != COMPILE_BEST && code && unit->target->has_quick;
+}
+
+bool quick_applies(struct unit *unit) {
+    const struct compile_request *request = unit->request;
+    if (!is_allowed(unit)) return false;
     if (unit->target->quick_on_request) return request->effort == COMPILE_QUICK;
     uint64_t registers = SIMDGROUP_VALUE_BITS / (uint64_t)simd_vector_bits(request->cpu, request->features);
     bool wanted = request->effort == COMPILE_QUICK || budget_count_all(unit->module) * registers >= LARGE;
@@ -83,6 +97,11 @@ static bool has_matrices(LLVMValueRef entry) {
 bool quick_needs_other_engine(struct unit *unit) {
     return unit->result->image.quick && unit->target->may_refuse && !has_matrices(unit->entry) &&
            budget_count_all(unit->module) > MOST_THREAD_INSTRUCTIONS;
+}
+
+bool quick_suits_gang(struct unit *unit, LLVMModuleRef optimised) {
+    return !unit->result->image.quick && unit->target->may_refuse && is_allowed(unit) &&
+           budget_count_all(unit->module) > LARGE_GANG && gives_same_bits(optimised);
 }
 
 bool quick_is_too_large(struct unit *unit, LLVMModuleRef optimised) {

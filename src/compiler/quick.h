@@ -15,6 +15,10 @@ bool quick_gives_same_bits(struct unit *unit);
 /* Before lowering: whether the kernel is so large that its quick code must come from the engine `instead`. */
 bool quick_needs_other_engine(struct unit *unit);
 
+/* After lowering `optimised` to its best form: whether its vector code has turned out so large that the
+ * request gets quick code after all. */
+bool quick_suits_gang(struct unit *unit, LLVMModuleRef optimised);
+
 /* After lowering `optimised`: whether its quick code has turned out too large. */
 bool quick_is_too_large(struct unit *unit, LLVMModuleRef optimised);
 

@@ -303,6 +303,40 @@ static void quick_code_is_vector_code_up_to_a_size(void **state) {
     assert_true(forced_code_has(steps(120), "addss"));
 }
 
+/* The best code of its groups of 256 threads is many times larger than that of a thread. */
+static void a_small_thread_of_a_large_gang_has_quick_code(void **state) {
+    (void)state;
+    NEED_QUICK;
+    const struct options options = {
+        .extra = "threadgroup uint places[256]; uint t = thread_position_in_threadgroup.x; places[t] = t;"
+                 "for (uint run = 2; run <= uint(turns + 253); run <<= 1)"
+                 "  for (uint apart = run >> 1; apart; apart >>= 1) {"
+                 "    threadgroup_barrier(metal::mem_flags::mem_threadgroup);"
+                 "    uint partner = t ^ apart;"
+                 "    if (partner < t) continue;"
+                 "    uint one = places[t], other = places[partner];"
+                 "    bool behind = t & run ? a[other] > a[one] : a[one] > a[other];"
+                 "    if (behind) { places[t] = other; places[partner] = one; }"
+                 "  }"
+                 "threadgroup_barrier(metal::mem_flags::mem_threadgroup); x = places[t];"};
+    smelt_kernel *kernel = make_kernel(&options);
+    smelt_array *a = input(), *first, *second;
+    smelt_run_info info;
+    smelt_run_desc desc = desc_of(a, &info);
+    desc.grid[0] = COUNT;
+    desc.threadgroup[0] = 256;
+    OK(smelt_kernel_run(kernel, &desc, &first));
+    assert_true(info.quick);
+    OK(smelt_kernel_wait(kernel, NULL));
+    OK(smelt_kernel_run(kernel, &desc, &second));
+    assert_false(info.quick);
+    assert_memory_equal(smelt_array_data(first), smelt_array_data(second), COUNT * sizeof(float));
+    smelt_array_release(first);
+    smelt_array_release(second);
+    smelt_array_release(a);
+    smelt_kernel_release(kernel);
+}
+
 /* An unrolled kernel has dozens. They were most of its vector code, which was then thrown away as too large.
  */
 static void quick_code_calls_a_function_for_products_of_matrices(void **state) {
@@ -640,6 +674,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test_setup(functions_have_tiers_too, set_up),
         cmocka_unit_test_setup(forced_quick_code_stays, set_up),
         cmocka_unit_test_setup(quick_code_is_vector_code_up_to_a_size, set_up),
+        cmocka_unit_test_setup(a_small_thread_of_a_large_gang_has_quick_code, set_up),
         cmocka_unit_test_setup(quick_code_calls_a_function_for_products_of_matrices, set_up),
         cmocka_unit_test_setup(running_launches_change_to_the_best, set_up),
         cmocka_unit_test_setup(running_scalar_code_changes_to_the_best, set_up),
