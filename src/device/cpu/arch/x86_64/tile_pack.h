@@ -244,11 +244,40 @@ static uint32_t *panel_at(const struct tile_pack *pack, int line) {
     return pack->out + (int64_t)(line / PANEL) * pack->units * PANEL + line % PANEL;
 }
 
+/* Units that are read from all lines of a panel in turn: a line of the cache of floats. */
+#define TURN_UNITS 16
+
+/* Floats that all exist, four lines at a time, without a copy between. Returns the number of lines that it
+ * packed. */
+static int float_lines_to_panels(const struct tile_pack *pack) {
+    const struct tile_source *s = pack->source;
+    bool exist = pack->units == pack->terms && pack->first_line + pack->lines <= s->lines;
+    bool floats = s->kind == TILE_FLOAT && !s->scales && s->term_stride == 1 && terms_of(pack->format) == 1;
+    if (!exist || !floats) return 0;
+    const uint32_t *in =
+        (const uint32_t *)s->data + s->first + pack->first_line * s->line_stride + pack->first_term;
+    int lines = pack->lines / 4 * 4;
+    for (int panel = 0; panel < lines; panel += PANEL)
+        for (int first = 0; first < pack->units; first += TURN_UNITS) {
+            int last = first + smaller(pack->units - first, TURN_UNITS);
+            for (int line = panel; line < smaller(panel + PANEL, lines); line += 4) {
+                const uint32_t *from = in + line * s->line_stride;
+                uint32_t *out = panel_at(pack, line);
+                int unit = first;
+                for (; unit + 4 <= last; unit += 4)
+                    transpose_4(from + unit, s->line_stride, out + unit * PANEL, PANEL);
+                for (; unit < last; unit++)
+                    for (int l = 0; l < 4; l++) out[unit * PANEL + l] = from[l * s->line_stride + unit];
+            }
+        }
+    return lines;
+}
+
 /* Lines of consecutive terms to panels. */
 static void lines_to_panels(const struct tile_pack *pack) {
     uint32_t part[4][CHUNK];
     int lines = (pack->lines + PANEL - 1) / PANEL * PANEL;
-    for (int line = 0; line < lines; line += 4)
+    for (int line = float_lines_to_panels(pack); line < lines; line += 4)
         for (int unit = 0; unit < pack->units; unit += CHUNK) {
             int count = smaller(pack->units - unit, CHUNK), at = 0;
             for (int l = 0; l < 4; l++) fill_line(pack, line + l, unit, count, part[l]);
@@ -286,23 +315,36 @@ static void prefetch(const struct tile_pack *pack, int64_t line, int64_t term, i
         __builtin_prefetch(s->data + at + byte);
 }
 
-/* A panel's unit from consecutive elements; kind and format are constants where this is inlined. */
-static inline __attribute__((always_inline)) void
-dense_unit(enum tile_kind kind, enum tile_format format, const char *row, int64_t term_bytes, uint32_t *out) {
-    if (format == TILE_UNIT_BRAIN) {
-        uint16_t even[PANEL], odd[PANEL];
-        memcpy(even, row, sizeof even);
-        memcpy(odd, row + term_bytes, sizeof odd);
-        for (int i = 0; i < PANEL; i++) out[i] = even[i] | (uint32_t)odd[i] << 16;
-    } else if (kind == TILE_FLOAT) {
-        memcpy(out, row, (size_t)PANEL * 4);
+/* `lines` of a panel's unit from consecutive elements, at most PANEL; kind and format are constants where
+ * this is inlined, and so is `lines` where it is PANEL. */
+static inline __attribute__((always_inline)) void dense_unit(enum tile_kind kind, enum tile_format format,
+                                                             const char *row, int64_t term_bytes, int lines,
+                                                             uint32_t *out) {
+    uint16_t codes[2][PANEL];
+    if (kind == TILE_FLOAT) {
+        memcpy(out, row, (size_t)lines * 4);
     } else if (kind == TILE_HALF) {
-        halves_to_floats((const uint16_t *)row, PANEL, (float *)out);
+        halves_to_floats((const uint16_t *)row, lines, (float *)out);
+    } else if (format == TILE_UNIT_BRAIN) {
+        memcpy(codes[0], row, (size_t)lines * 2);
+        memcpy(codes[1], row + term_bytes, (size_t)lines * 2);
+        for (int i = 0; i < lines; i++) out[i] = codes[0][i] | (uint32_t)codes[1][i] << 16;
     } else {
-        uint16_t codes[PANEL];
-        memcpy(codes, row, sizeof codes);
-        for (int i = 0; i < PANEL; i++) out[i] = (uint32_t)codes[i] << 16;
+        memcpy(codes[0], row, (size_t)lines * 2);
+        for (int i = 0; i < lines; i++) out[i] = (uint32_t)codes[0][i] << 16;
     }
+}
+
+/* The last panel's unit, of which `lines` lines exist. */
+static inline __attribute__((always_inline)) void last_unit(enum tile_kind kind, enum tile_format format,
+                                                            const char *row, int64_t term_bytes, int lines,
+                                                            uint32_t *out) {
+    int size = kind == TILE_FLOAT ? 4 : 2, at = 0;
+    memset(out, 0, (size_t)PANEL * 4);
+    for (; at + PANEL / 2 <= lines; at += PANEL / 2)
+        dense_unit(kind, format, row + at * size, term_bytes, PANEL / 2, out + at);
+    for (; at + 4 <= lines; at += 4) dense_unit(kind, format, row + at * size, term_bytes, 4, out + at);
+    for (; at < lines; at++) dense_unit(kind, format, row + at * size, term_bytes, 1, out + at);
 }
 
 /* Elements of 2 or 4 bytes that all exist. */
@@ -317,16 +359,19 @@ static inline __attribute__((always_inline)) void dense_panels(const struct tile
             for (int t = 0; t < terms; t++)
                 __builtin_prefetch(row + (PREFETCH_TERMS * terms + t) * term_bytes + line * size);
         uint32_t *out = pack->out + (int64_t)unit * PANEL;
-        for (int line = 0; line < pack->lines; line += PANEL, out += (int64_t)pack->units * PANEL)
-            dense_unit(kind, format, row + line * size, term_bytes, out);
+        int line = 0;
+        for (; line + PANEL <= pack->lines; line += PANEL, out += (int64_t)pack->units * PANEL)
+            dense_unit(kind, format, row + line * size, term_bytes, PANEL, out);
+        if (line < pack->lines)
+            last_unit(kind, format, row + line * size, term_bytes, pack->lines - line, out);
     }
 }
 
 /* Whether the part was packed so. */
 static bool pack_dense(const struct tile_pack *pack) {
     const struct tile_source *s = pack->source;
-    bool whole = pack->lines % PANEL == 0 && pack->first_line + pack->lines <= s->lines &&
-                 pack->units * terms_of(pack->format) == pack->terms;
+    bool whole =
+        pack->first_line + pack->lines <= s->lines && pack->units * terms_of(pack->format) == pack->terms;
     bool brains = pack->format == TILE_UNIT_BRAIN && s->kind == TILE_BFLOAT;
     bool dense = whole && !s->scales && s->line_stride == 1;
     if (!dense || (!brains && terms_of(pack->format) != 1)) return false;
