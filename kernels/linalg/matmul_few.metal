@@ -55,6 +55,38 @@ inline void add_across(device const A_TYPE *a, device const B_TYPE *b, device C_
         }
 }
 
+// The same for one column: the sums of a strip of rows stay in memory, and so many terms at a time are added to them. A and the sums
+// are read from the first to the last row, which hardware fetches in advance, and whole vectors need few registers.
+constant constexpr int STRIP = 32, TERMS = 8;
+template <int terms> inline float add_terms(device const A_TYPE *a, long stride, thread const float *x, float sum) {
+    for (int t = 0; t < terms; t++) sum = fma(float(a[t * stride]), x[t], sum);
+    return sum;
+}
+template <int terms>
+inline void add_strip(device const A_TYPE *a, long stride, thread const float *x, thread float *sums, long rows, long lane) {
+    const int whole = int(rows / 32);
+    for (int i = 0; i < whole; i++) sums[i] = add_terms<terms>(a + 32 * i + lane, stride, x, sums[i]);
+    if (32 * whole + lane < rows) sums[whole] = add_terms<terms>(a + 32 * whole + lane, stride, x, sums[whole]);
+}
+inline void add_across_column(device const A_TYPE *a, device const B_TYPE *b, device C_TYPE *c, constant matrices &m, long rows, uint lane) {
+    const long a_stride = m.stride[0][1], b_stride = B_STRIDE;
+    for (long row = 0; row < rows; row += 32 * STRIP) {
+        const long here = min(rows - row, 32l * STRIP);
+        float sums[STRIP + 1] = {}, x[TERMS];
+        long k = 0;
+        for (; k + TERMS <= m.depth; k += TERMS) {
+            for (int t = 0; t < TERMS; t++) x[t] = float(b[(k + t) * b_stride]);
+            add_strip<TERMS>(a + row + k * a_stride, a_stride, x, sums, here, long(lane));
+        }
+        for (; k < m.depth; k++) {
+            x[0] = float(b[k * b_stride]);
+            add_strip<1>(a + row + k * a_stride, a_stride, x, sums, here, long(lane));
+        }
+        for (int i = 0; i <= int(here / 32); i++)
+            if (32 * i + long(lane) < here) c[(row + 32 * i + long(lane)) * m.stride[2][0]] = C_TYPE(sums[i]);
+    }
+}
+
 // One row and one column. Each lane has four sums.
 inline void add_dot(device const A_TYPE *a, device const B_TYPE *b, device C_TYPE *c, constant matrices &m, long, uint lane) {
     const long b_stride = B_STRIDE;

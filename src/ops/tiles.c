@@ -38,7 +38,7 @@ static const struct {
                {"smelt_matmul_dot", "add_dot"},
                {"smelt_matmul_along", "add_along<4, 1>"},
                {"smelt_matmul_along_few", "add_along<2, 4>"},
-               {"smelt_matmul_across", "add_across<4, 1>"},
+               {"smelt_matmul_across", "add_across_column"},
                {"smelt_matmul_across_few", "add_across<1, 4>"}};
 
 static void write_kernels(struct text *text, const void *context) {
@@ -163,8 +163,8 @@ static void choose_tiles(const struct product *p, struct matrices *m, bool few) 
 /* From so many terms on, it is faster that the lanes of a simdgroup divide the terms and add up their sums:
  * with 3000 × 64 times 8 columns that took twice as long as tiles, with 200 × 768 times 5 half as long. */
 #define LEAST_DEPTH 256
-/* Up to so many elements, A is fast to read in strips of 32 or 128 rows: with 4 MB that was faster than
- * tiles; with 16 MB it took twice as long as tiles or the plain kernel (AVX2). */
+/* Up to so many elements, A is fast to read in strips of 32 rows: with 4 MB that was faster than tiles; with
+ * 16 MB it took twice as long as tiles or the plain kernel (AVX2). */
 #define MOST_ACROSS (1 << 20)
 
 /* Whether B's columns, whose terms are apart, can be copied so that a column's terms are contiguous: the copy
@@ -181,7 +181,7 @@ static enum variant choose_variant(const struct matrices *m) {
     /* The threads of the plain kernel read neighbouring rows, too. With several products, it was up to twice
      * as fast where their rows are a multiple of 32 (AVX2). */
     if (m->columns == 1 && m->stride[0][0] == 1 && m->rows > 1)
-        return across && (m->batch_rank == 0 || m->rows % 32) ? ACROSS : PLAIN;
+        return m->batch_rank == 0 || m->rows % 32 ? ACROSS : PLAIN;
     if (m->columns == 1) return TILES;
     if (along && m->depth >= LEAST_DEPTH && (m->stride[1][0] == 1 || can_copy_terms(m))) return ALONG_FEW;
     return across ? ACROSS_FEW : TILES;
