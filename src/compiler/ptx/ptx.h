@@ -93,6 +93,11 @@ smelt_status ptx_clean_lowered(struct unit *unit);
 
 /* unroll.c — unrolls loops over private arrays, so that the arrays are in registers. */
 smelt_status pass_ptx_unroll(struct unit *unit);
+struct flow;
+/* … asks LLVM to unroll a loop with one latch fully, unless the source says that it must not. */
+void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop);
+/* once.c — what depends on the launch's arguments alone is computed before loops. */
+smelt_status pass_ptx_once(struct unit *unit);
 /* unroll_rounds.c — short loops run a few rounds at once, in kernels with few loops. */
 smelt_status pass_ptx_unroll_rounds(struct unit *unit);
 

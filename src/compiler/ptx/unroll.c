@@ -164,11 +164,11 @@ static bool is_told(LLVMValueRef branch, unsigned kind) {
     return false;
 }
 
-static void ask(struct unrolling *u, int loop) {
+void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop) {
     static const char wish[] = "llvm.loop.unroll.full";
-    LLVMContextRef context = u->unit->context;
+    LLVMContextRef context = unit->context;
     unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
-    LLVMValueRef branch = LLVMGetBasicBlockTerminator(u->flow.blocks[u->flow.loops[loop].latches[0]].block);
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(flow->blocks[flow->loops[loop].latches[0]].block);
     if (is_told(branch, kind)) return;
     LLVMMetadataRef text = LLVMMDStringInContext2(context, wish, strlen(wish));
     LLVMMetadataRef self = LLVMTemporaryMDNode(context, NULL, 0);
@@ -192,7 +192,7 @@ static smelt_status unroll(struct unrolling *u, bool *any) {
     if (count_added(u) > MOST_INSTRUCTIONS) return SMELT_OK;
     for (int i = 0; i < count; i++) {
         if (!u->wanted[i]) continue;
-        ask(u, i);
+        ptx_ask_to_unroll(u->unit, &u->flow, i);
         *any = true;
     }
     return SMELT_OK;
