@@ -23,30 +23,12 @@ METAL_FUNC float limit(float x, float low, float high) { // NaN stays
 
 METAL_FUNC float power_of_two(int k) { return from_bits((uint)(k + 127) << 23); }
 
-// The integer k of z = k + __SMELT_ROUNDER.
-METAL_FUNC int rounded(float z) { return (int)(bits(z) - bits(__SMELT_ROUNDER)); }
-
-// Two factors whose product is 2^k, for -252 <= k <= 254; one is 0 for k = -253 and -254. Shifted, z = k + __SMELT_ROUNDER
-// and half of its bits keep only what k added to them.
-struct factors {
-  float first, second;
-};
-METAL_FUNC factors factors_of(float z) {
-  uint half_way = bits(z) >> 1;
-  return {from_bits((half_way << 23) + 0x3f800000u), from_bits(((bits(z) - half_way) << 23) + 0x3f800000u)};
-}
-
-// p * 2^k, rounded once. A product that is subnormal or underflows takes a CPU
+// p * 2^k for -252 <= k <= 254, rounded once; 0 for k = -253 and -254. A product that is subnormal or underflows takes a CPU
 // 100 times as long as others, and attention takes the exponential of -INFINITY for each key that a mask hides. So the
 // functions below map arguments far below those whose result rounds to 0 to these k, of which a factor is 0.
-METAL_FUNC float scale(float p, float z) {
-  factors f = factors_of(z);
-  return p * f.first * f.second;
-}
-// (1 + rest) * 2^k: 1 + rest is rounded, then the product if it is subnormal, as by scale(1 + rest, z).
-METAL_FUNC float scale_one_plus(float rest, float z) {
-  factors f = factors_of(z);
-  return __builtin_fmaf(rest, f.first, f.first) * f.second;
+METAL_FUNC float scale(float p, int k) {
+  int half_way = k >> 1;
+  return p * power_of_two(half_way) * power_of_two(k - half_way);
 }
 
 // e^r - 1 for |r| <= ln(2) / 2; `low` is a correction to r.
@@ -69,17 +51,18 @@ METAL_FUNC float exp_minus_one(float r) {
 
 // x = k * ln(2) + r; |x| at most a few hundred.
 struct exp_parts {
-  float r, z; // z = k + __SMELT_ROUNDER
+  float r;
+  int k;
 };
 METAL_FUNC exp_parts exp_reduce(float x) {
   float z = __builtin_fmaf(x, __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
   float r = __builtin_fmaf(n, -__SMELT_LN2_HIGH, x);
-  return {__builtin_fmaf(n, -__SMELT_LN2_LOW, r), z};
+  return {__builtin_fmaf(n, -__SMELT_LN2_LOW, r), (int)(bits(z) - bits(__SMELT_ROUNDER))};
 }
 
 METAL_FUNC float exp(float x) {
   exp_parts e = exp_reduce(limit(x, -176.0f, 89.0f));
-  return scale_one_plus(exp_minus_one(e.r), e.z);
+  return scale(1.0f + exp_minus_one(e.r), e.k);
 }
 
 // For each half or bfloat x, the same as exp(x) once it is rounded to that type. The coefficients come from a search
@@ -103,7 +86,7 @@ METAL_FUNC float exp_for_bfloat(float x) {
   p = __builtin_fmaf(p, r, 0x1.000764p-1f);
   p = __builtin_fmaf(p, r, 0x1.fffb0cp-1f);
   p = __builtin_fmaf(p, r, 1.0f);
-  return scale(p, z);
+  return scale(p, (int)(bits(z) - bits(__SMELT_ROUNDER)));
 }
 
 METAL_FUNC float exp2_near_zero(float r) { // |r| <= 1/2
@@ -117,7 +100,7 @@ METAL_FUNC float exp2_near_zero(float r) { // |r| <= 1/2
 }
 METAL_FUNC float exp2(float x) {
   float t = limit(x, -254.0f, 129.0f), z = t + __SMELT_ROUNDER;
-  return scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), z);
+  return scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), (int)(bits(z) - bits(__SMELT_ROUNDER)));
 }
 
 // 10^x = 2^k * e^(r ln 10) with r = x - k log10(2).
@@ -127,7 +110,7 @@ METAL_FUNC float exp10(float x) {
   float r = __builtin_fmaf(n, -0x1.344136p-2f, t);
   r = __builtin_fmaf(n, 0x1.ec10cp-27f, r);
   float w = r * 0x1.26bb1cp1f, low = __builtin_fmaf(r, -0x1.12aabap-25f, __builtin_fmaf(r, 0x1.26bb1cp1f, -w));
-  return scale_one_plus(exp_minus_one(w, low), z);
+  return scale(1.0f + exp_minus_one(w, low), (int)(bits(z) - bits(__SMELT_ROUNDER)));
 }
 
 // Fast: results below the smallest normal number are 0.
@@ -137,11 +120,11 @@ METAL_FUNC float fast_scale(float p, int k, bool underflow) {
 }
 METAL_FUNC float fast_exp(float x) {
   exp_parts e = exp_reduce(limit(x, -87.0f, 89.0f));
-  return fast_scale(1.0f + exp_minus_one(e.r), rounded(e.z), x < -87.0f);
+  return fast_scale(1.0f + exp_minus_one(e.r), e.k, x < -87.0f);
 }
 METAL_FUNC float fast_exp2(float x) {
   float t = limit(x, -126.0f, 129.0f), z = t + __SMELT_ROUNDER;
-  return fast_scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), rounded(z), x < -126.0f);
+  return fast_scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), (int)(bits(z) - bits(__SMELT_ROUNDER)), x < -126.0f);
 }
 METAL_FUNC float fast_exp10(float x) {
   float t = limit(x, -46.0f, 39.0f), y = t * 0x1.a934fp1f;
@@ -307,7 +290,7 @@ struct tanh_parts {
 METAL_FUNC tanh_parts tanh_reduce(float x) {
   float a = fabs(x) > 10.0f ? 10.0f : fabs(x);
   float z = __builtin_fmaf(a, 2.0f * __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
-  return {__builtin_fmaf(n, -0x1.62e43p-2f, a), power_of_two(rounded(z))};
+  return {__builtin_fmaf(n, -0x1.62e43p-2f, a), power_of_two((int)(bits(z) - bits(__SMELT_ROUNDER)))};
 }
 // h, from p = (e^(2r) - 1 - 2r) / 2r^2.
 METAL_FUNC float half_expm1_of(tanh_parts t, float p) {
@@ -347,7 +330,7 @@ METAL_FUNC float tanh_for_bfloat(float x) {
 METAL_FUNC float half_exp(float a) { // e^a / 2, which overflows later than e^a
   exp_parts e = exp_reduce(a > 89.5f ? 89.5f : a);
   float p = 1.0f + exp_minus_one(e.r);
-  return (p + p) * power_of_two(rounded(e.z) - 2);
+  return (p + p) * power_of_two(e.k - 2);
 }
 METAL_FUNC float sinh(float x) {
   float a = fabs(x), z = a * a, h = half_exp(a), large = h - 0.25f / h;
