@@ -1,5 +1,6 @@
 /* Attention and its derivative, by the kernels of kernels/tensor/attention.metal, or by those of
- * attention_split.metal, attention_warpgroups.metal and attention_vjp_warpgroups.metal. */
+ * attention_host.metal (on CPUs), attention_split.metal, attention_warpgroups.metal and
+ * attention_vjp_warpgroups.metal. */
 #include "array/dtype.h"
 #include "base/reserved.h"
 #include "kernels/kernel_text.h"
@@ -182,7 +183,7 @@ static bool find_matrices(const smelt_array *array, struct matrices *matrices) {
     return true;
 }
 
-/* Whether a kernel can read q, k or v as it is: FORWARD on CPUs, or that of warpgroups, by a tensor map.
+/* Whether a kernel can read q, k or v as it is: ON_HOST, or that of warpgroups, by a tensor map.
  * Models keep all three in one array, or the heads side by side in each row. */
 static bool is_readable(const struct attention *a, const smelt_array *array) {
     struct matrices matrices;
@@ -253,6 +254,7 @@ static int round_up(int count, int step) {
 
 enum kernel {
     FORWARD,
+    ON_HOST,
     DOTS,
     BY_Q,
     BY_KV,
@@ -270,6 +272,7 @@ static const struct {
     const char *name, *text;
 } kernels[KERNEL_COUNT] = {
     [FORWARD] = {"smelt_attention", kernel_text_attention},
+    [ON_HOST] = {"smelt_attention_host", kernel_text_attention_host},
     [DOTS] = {"smelt_attention_dots", kernel_text_attention},
     [BY_Q] = {"smelt_attention_vjp_q", kernel_text_attention},
     [BY_KV] = {"smelt_attention_vjp_kv", kernel_text_attention},
@@ -282,7 +285,7 @@ static const struct {
 };
 
 static bool is_forward(enum kernel kernel) {
-    return kernel == FORWARD || kernel == SPLIT || kernel == BY_WARPGROUPS;
+    return kernel == FORWARD || kernel == ON_HOST || kernel == SPLIT || kernel == BY_WARPGROUPS;
 }
 
 static bool has_mask(enum kernel kernel) {
@@ -294,8 +297,8 @@ static bool is_warpgroups(enum kernel kernel) {
 }
 
 /* Whether the kernel finds q, k and v by a->size.places; to the others, they are contiguous. */
-static bool is_placed(const struct attention *a, enum kernel kernel) {
-    return kernel == BY_WARPGROUPS || (kernel == FORWARD && program_is_host(a->call.device));
+static bool is_placed(enum kernel kernel) {
+    return kernel == BY_WARPGROUPS || kernel == ON_HOST;
 }
 
 static int most_depth(const struct attention *a) {
@@ -357,28 +360,23 @@ static bool choose_parts(struct attention *a) {
 }
 
 #define TILE_STEP 16  /* write_kernels counts rows and keys of a tile in these steps */
-#define MOST_TILE 128 /* the most rows and keys that tuning tries (tuned.c) */
+#define MOST_TILE 128 /* the most rows and keys that tuning tries on GPUs (tuned.c) */
+/* Tiles of ON_HOST. The rows are multiples of a simdgroup; attention_host.metal's threadgroup memory has room
+ * for so many with heads of MOST_DEPTH. 128 and 256 keys take 1.05 to 1.15 times as long with 1024 or more.
+ */
+#define HOST_ROWS 64
+#define HOST_KEYS 512
+#define HOST_TILE 64 /* rows and keys, of the derivative on CPUs */
 
-static bool is_tile_size(int64_t size) {
-    return size > 0 && size <= MOST_TILE && size % TILE_STEP == 0;
-}
-
-/* On CPUs, tiles of twice as many rows and keys spend less time outside of their products: 1024 rows and
- * keys, 8 heads, took 0.8 to 0.9 of the processor time (AVX-512 and AVX2). They need to be filled, and there
- * must be enough of them for all threads; with a causal mask twice as many, as the last tiles take longest.
- * The choice does not depend on the number of threads: the keys of a tile decide how sums are rounded, and a
- * saved graph has code for one size of tile. */
-#define HOST_TILE 64
-#define MANY_TILES 64 /* those of the measurement: two for each of 32 threads */
-
-static int large_host_tile(int size) {
-    bool filled = size % (2 * HOST_TILE) == 0 || size >= 8 * HOST_TILE;
-    return filled ? 2 * HOST_TILE : HOST_TILE;
+static bool is_tile_size(enum kernel kernel, const int64_t tile[2]) {
+    bool host = kernel == ON_HOST;
+    int64_t row_step = host ? 32 : TILE_STEP;
+    return tile[0] > 0 && tile[0] % row_step == 0 && tile[0] <= (host ? HOST_ROWS : MOST_TILE) &&
+           tile[1] > 0 && tile[1] % TILE_STEP == 0 && tile[1] <= (host ? HOST_KEYS : MOST_TILE);
 }
 
 /* The size of the tiles that cover `size` rows or keys with the fewest in excess; up to 112 take one tile.
- * Compared with tiles of 64, that took 0.86 of the processor time with 197 rows and keys, and 0.56 with 77
- * (24 heads). From 512 on it is always HOST_TILE, so that a program with many sizes compiles few kernels. */
+ * From 512 on it is always HOST_TILE, so that a program with many sizes compiles few kernels. */
 static int host_tile(int size) {
     int best = HOST_TILE;
     if (size >= 8 * HOST_TILE) return best;
@@ -388,13 +386,8 @@ static int host_tile(int size) {
     return best;
 }
 
-static bool takes_large_tiles(const struct attention *a) {
-    int64_t tiles = (int64_t)a->batches * a->size.heads * (a->size.rows / (2 * HOST_TILE));
-    return most_depth(a) <= 2 * HOST_TILE && tiles >= (a->size.causal ? 2 : 1) * MANY_TILES;
-}
-
 /* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger
- * ones pay, and few rows do not fill a tile. */
+ * ones pay. */
 static void choose_tile(const struct attention *a, enum kernel kernel, int *rows, int *keys) {
     int depth = most_depth(a);
     bool few = a->size.rows <= FEW_ROWS;
@@ -404,13 +397,13 @@ static void choose_tile(const struct attention *a, enum kernel kernel, int *rows
         *rows = SPLIT_ROWS, *keys = 16;
     } else if (is_warpgroups(kernel)) {
         *rows = kernel == BY_WARPGROUPS ? TILE_ROWS : depth <= 64 ? 128 : 64, *keys = 128;
-    } else if (kernel == FORWARD && tune_setting(&job, tuned) && is_tile_size(tuned[0]) &&
-               is_tile_size(tuned[1])) {
+    } else if ((kernel == FORWARD || kernel == ON_HOST) && tune_setting(&job, tuned) &&
+               is_tile_size(kernel, tuned)) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
+    } else if (kernel == ON_HOST) {
+        *rows = HOST_ROWS, *keys = HOST_KEYS;
     } else if (program_is_host(a->call.device)) {
-        bool large = kernel == FORWARD && takes_large_tiles(a);
-        *rows = large ? large_host_tile(a->size.rows) : host_tile(a->size.rows);
-        *keys = large ? large_host_tile(a->size.keys) : host_tile(a->size.keys);
+        *rows = host_tile(a->size.rows), *keys = host_tile(a->size.keys);
     } else if (kernel != FORWARD) {
         *rows = *keys = depth <= 64 && !few ? 32 : 16;
     } else {
@@ -445,7 +438,7 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     key.operands[1] = (uint8_t)(split ? rows : rows / 16), key.operands[2] = (uint8_t)(keys / 16);
     key.operands[3] = (uint8_t)(has_mask(kernel) ? a->mask : MASK_NONE);
     key.operands[4] = is_forward(kernel) && a->arrays[SINKS];
-    key.operands[5] = split ? kernel == SPLIT && is_aligned(a) : is_placed(a, kernel);
+    key.operands[5] = split ? kernel == SPLIT && is_aligned(a) : is_placed(kernel);
     if (key.operands[3] == MASK_SUMS) key.form = (uint16_t)a->arrays[COLUMNS]->shape.size[3];
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
@@ -517,7 +510,7 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *co
     choose_groups(a, kernel, rows, keys, &dispatch);
     if (kernel == BY_WARPGROUPS) a->size.tiles = (int)tiles_of(a);
     for (int i = 0; i < KERNEL_ARRAYS; i++) dispatch.buffers[i].array = arrays[i];
-    for (int i = Q; i <= V && is_placed(a, kernel); i++) {
+    for (int i = Q; i <= V && is_placed(kernel); i++) {
         spans[i] = place_matrices(a, i);
         dispatch.buffers[i].array = &spans[i];
     }
@@ -568,8 +561,14 @@ static smelt_status attend_by_parts(struct attention *a, smelt_array *out, smelt
 static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *sums) {
     if (!out->size) return fill(a, sums, -INFINITY);
     bool parts = a->size.keys && choose_parts(a);
-    enum kernel kernel = parts ? SPLIT : is_by_warpgroups(a) ? BY_WARPGROUPS : FORWARD;
-    if (!is_placed(a, kernel)) TRY(make_dense(a));
+    enum kernel kernel = FORWARD;
+    if (parts)
+        kernel = SPLIT;
+    else if (program_is_host(a->call.device))
+        kernel = ON_HOST;
+    else if (is_by_warpgroups(a))
+        kernel = BY_WARPGROUPS;
+    if (!is_placed(kernel)) TRY(make_dense(a));
     if (parts) return attend_by_parts(a, out, sums);
     if (a->size.keys)
         return run(a, kernel,

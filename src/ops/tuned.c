@@ -100,7 +100,7 @@ static const struct operation_space spaces[] = {
     {"attention",
      "batches times heads, rows, keys, size of a head",
      4,
-     {{{16, 32, 64, 128}, {16, 32, 64, 128}}, {{16, 32, 64}, {16, 32, 64}}},
+     {{{32, 64}, {64, 128, 256, 512}}, {{16, 32, 64}, {16, 32, 64}}},
      NULL,
      create_heads,
      attend},

@@ -195,12 +195,15 @@ static void many_rows(void **state) {
     ATTEND_EACH(jobs);
 }
 
-/* So many that CPUs take tiles of 128 rows and 128 keys (attention.c); the last ones are not full. */
+/* Several of the largest tiles of CPUs, which have 64 rows and 512 keys (attention.c); the last ones are not
+ * full. */
 static void many_tiles(void **state) {
     (void)state;
     static const struct job jobs[] = {
         {SMELT_FLOAT32, 1, 16, 4, 513, 520, 8, 8, .sinks = false},
         {SMELT_FLOAT16, 2, 64, 32, 128, 200, 8, 16, .causal = true, .sinks = true},
+        {SMELT_FLOAT32, 1, 2, 1, 65, 1100, 256, 250, .sinks = true},
+        {SMELT_BFLOAT16, 1, 2, 1, 1000, 1030, 32, 48, .causal = true, .mask = SMELT_BOOL},
     };
     ATTEND_EACH(jobs);
 }

@@ -1,0 +1,118 @@
+// Attention on CPUs: the forward kernel of attention.metal for devices on which a product of tiles is one call of the engine
+// (src/device/cpu/tile.c). attention_parts.metal precedes this text.
+//
+// The simdgroup's lanes are queries. Scores lie in threadgroup memory as keys × queries, so each lane walks down a column,
+// and no sum or maximum crosses lanes. That is also how the engine reads and writes them without packing: keys are the
+// left operand of the first product, line by line; weights are the left operand of the second, column by column.
+
+constant constexpr int LANES = 32, PARTS = ROWS / LANES;
+// Columns of queries begin in different sets of the first-level cache.
+constant constexpr int LINE = ROWS + 16;
+
+// 2^x for x <= 0, within 1 ULP; 0 below 2^-125, and NaN for NaN. exp2, which takes every x, has more instructions.
+inline float exp2_down(float x) {
+    const float rounder = 0x1.8p23f; // a sum with it is rounded to an integer, which its low bits then hold
+    const float t = x < -125.0f ? -125.0f : x, z = t + rounder, r = t - (z - rounder);
+    float p = 0x1.44138ap-13f; // 2^r for |r| <= 1/2, as in smelt_float_exp.h
+    p = fma(p, r, 0x1.5f089p-10f);
+    p = fma(p, r, 0x1.3b2a54p-7f);
+    p = fma(p, r, 0x1.c6af6cp-5f);
+    p = fma(p, r, 0x1.ebfbep-3f);
+    p = fma(p, r, 0x1.62e43p-1f);
+    p = fma(p, r, 1.0f);
+    const float y = p * as_type<float>((as_type<uint>(z) << 23) + 0x3f800000u);
+    return x < -125.0f ? 0.0f : y;
+}
+
+kernel void smelt_attention_host(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
+                                 device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
+                                 constant attention_size &size [[buffer(4)]],
+                                 device float *sums [[buffer(5)]] MASK_PARAMETER SINKS_PARAMETER,
+                                 uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float scores[KEYS * LINE], totals[ROWS * D], factors[ROWS];
+    const int first = group.x * ROWS, rows = min(ROWS, size.rows - first);
+    const int width = (rows + 15) / 16 * 16; // of the scores that are computed
+    const long head = (long)group.z * size.heads + group.y;
+    const int key_heads = size.key_heads, key_head = group.y / (size.heads / key_heads);
+    const head_mask own_mask = MASK_OF(group.z, group.y);
+    auto queries = operand_rows(q, 0, group.z, group.y, size.heads, size.depth, size.rows, size).slice(0, first);
+    auto keys = operand_rows(k, 1, group.z, key_head, key_heads, size.depth, size.keys, size);
+    auto values = operand_rows(v, 2, group.z, key_head, key_heads, size.value_depth, size.keys, size);
+    auto total = tensor(totals, dextents<int, 2>(size.value_depth, rows), array<long, 2>{1, D});
+
+    constexpr int any = dynamic_length_v<int>;
+    matmul2d<matmul2d_descriptor(KEYS, ROWS, any, false, true), execution_simdgroup> score;
+    matmul2d<matmul2d_descriptor(ROWS, D, any, true, false), execution_simdgroup> weigh_first;
+    matmul2d<matmul2d_descriptor(ROWS, D, any, true, false, false, adding), execution_simdgroup> weigh;
+
+    const float sink = SINK_OF(group.y);
+    float top[PARTS], sum[PARTS];
+    for (int p = 0; p < PARTS; p++) top[p] = sink, sum[p] = sink == -INFINITY ? 0.0f : 1.0f;
+    // Lanes beyond the width compute with these, and then with their weights.
+    if (width % LANES)
+        for (int key = 0; key < KEYS; key++) scores[key * LINE + width / LANES * LANES + lane] = 0;
+
+    const float log2_e = 0x1.715476p0f;
+    const int past = size.keys - size.rows; // keys before the first row's own
+    const int end = size.causal ? min(size.keys, first + ROWS + past) : size.keys;
+    for (int key = 0; key < end; key += KEYS) {
+        const int count = min(KEYS, end - key);
+        auto block = tensor(scores, dextents<int, 2>(width, count), array<long, 2>{1, LINE});
+        auto weights = tensor(scores, dextents<int, 2>(rows, count), array<long, 2>{1, LINE});
+        auto own_keys = keys.slice(0, key);
+        auto own_values = values.slice(0, key);
+        score.run(own_keys, queries, block);
+        const bool all = !ATTENTION_MASK && (!size.causal || key + count - 1 <= first + past);
+        const float unit = (all ? size.scale : 1.0f) * log2_e;
+        bool changed = false;
+        for (int p = 0; p < PARTS && p * LANES < rows; p++) {
+            threadgroup float *own = scores + p * LANES + lane;
+            float now = top[p];
+            if (all) {
+                for (int i = 0; i < count; i++) now = max(now, own[i * LINE] * size.scale);
+            } else {
+                const int row = first + p * LANES + lane;
+                for (int i = 0; i < count; i++) {
+                    const float value = masked(own[i * LINE], row, key + i, size, own_mask);
+                    own[i * LINE] = value;
+                    now = max(now, value);
+                }
+            }
+            // How much less what was summed before counts now. A row without any key so far has none.
+            const float factor = top[p] == -INFINITY ? 0.0f : exp2_down((top[p] - now) * log2_e);
+            const float shift = now == -INFINITY ? 0.0f : now * log2_e;
+            float added = 0;
+            for (int i = 0; i < count; i++) {
+                const float weight = exp2_down(fma(own[i * LINE], unit, -shift));
+                own[i * LINE] = weight;
+                added += weight;
+            }
+            changed |= factor != 1;
+            factors[p * LANES + lane] = factor;
+            top[p] = now, sum[p] = sum[p] * factor + added;
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        if (key == 0) {
+            weigh_first.run(weights, own_values, total);
+        } else {
+            if (simd_any(changed))
+                for (int row = 0; row < rows; row++) {
+                    const float factor = factors[row];
+                    for (int i = lane; i < size.value_depth; i += LANES) totals[row * D + i] *= factor;
+                }
+            weigh.run(weights, own_values, total);
+        }
+    }
+    for (int p = 0; p < PARTS && p * LANES < rows; p++) {
+        const int row = first + p * LANES + lane;
+        factors[p * LANES + lane] = sum[p] == 0 ? 0.0f : 1 / sum[p];
+        if (row < size.rows) sums[head * size.rows + row] = top[p] + log(sum[p]);
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    device T *result = out + (head * size.rows + first) * size.value_depth;
+    for (int row = 0; row < rows; row++) {
+        const float factor = factors[row];
+        for (int i = lane; i < size.value_depth; i += LANES)
+            result[row * size.value_depth + i] = end > 0 ? (T)(totals[row * D + i] * factor) : (T)0;
+    }
+}
