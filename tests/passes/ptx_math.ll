@@ -1,10 +1,12 @@
-; Fast forms of functions become the GPU's own instructions, and divisions that may be approximate.
+; Fast forms of functions become the GPU's own instructions, and divisions that may be approximate. So does rsqrt,
+; whose bits stay.
 ; run: ptx ptx-math
 ; expect: call float @llvm.nvvm.ex2.approx.ftz.f(float %x)
 ; expect: call float @llvm.nvvm.rcp.approx.ftz.f(float %y)
 ; expect: call float @llvm.nvvm.rcp.approx.ftz.f(float %y)
 ; expect: fmul float %x
 ; expect: and i32 %2, -2147483648
+; expect: call float @llvm.nvvm.rsqrt.approx.ftz.f
 ; expect: fdiv afn float %x, %exact
 ; run: ptx ptx-division
 ; expect: fdiv float %x, %x
@@ -35,6 +37,11 @@ define internal float @_ZN13__smelt_float8copysignEff(float %x, float %y) {
   ret float %own
 }
 
+define internal float @_ZN13__smelt_float5rsqrtEf(float %x) {
+  %own = fadd float %x, 3.0
+  ret float %own
+}
+
 define void @__smelt_entry(ptr %context) {
   %x = load float, ptr %context
   %power = call float @_ZN13__smelt_float9fast_exp2Ef(float %x)
@@ -45,7 +52,8 @@ define void @__smelt_entry(ptr %context) {
   %rougher = call float @_ZN13__smelt_float14rougher_divideEff(float %x, float %exact)
   %near = call float @_ZN13__smelt_float24__regcall3__rough_divideEff(float %x, float %exact)
   %signed = call float @_ZN13__smelt_float8copysignEff(float %x, float %near)
-  store float %signed, ptr %context
+  %root = call float @_ZN13__smelt_float5rsqrtEf(float %signed)
+  store float %root, ptr %context
   store float %quotient, ptr %context
   store float %power, ptr %context
   store half %halfs, ptr %context

@@ -12,7 +12,7 @@
  *
  * exp10, pow and powr are made of exp2 and log2 and follow. log stays as it is: of log2 by ln(2) it would be
  * off by 3.09 ULP (measured on an H200), and 3 are allowed. Precise forms keep the bits of a CPU: copysign
- * is a shorter way to the same, and so is tanh's rough_divide (docs/accuracy.md). */
+ * and rsqrt are shorter ways to the same, and so is tanh's rough_divide (docs/accuracy.md). */
 #include "compiler/ptx/ptx.h"
 
 #include <stdio.h>
@@ -50,6 +50,26 @@ static LLVMValueRef build_log10(struct unit *unit, LLVMValueRef *x) {
 }
 static LLVMValueRef build_rsqrt(struct unit *unit, LLVMValueRef *x) {
     return build_function(unit, "llvm.nvvm.rsqrt.approx.f", x, 1);
+}
+
+/* The same steps as on a CPU (prelude/smelt_float_basic.h), but y is the GPU's approximation, off by at most
+ * 2^-22.9 of itself: the result is right to 2^-66 before its one rounding. */
+static LLVMValueRef build_exact_rsqrt(struct unit *unit, LLVMValueRef *x) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef word = LLVMInt32TypeInContext(unit->context);
+    LLVMValueRef one = constant(unit, 1),
+                 tiny = LLVMBuildFCmp(b, LLVMRealOLT, *x, constant(unit, 0x1p-100), "");
+    LLVMValueRef v = LLVMBuildFMul(b, *x, LLVMBuildSelect(b, tiny, constant(unit, 0x1p48), one, ""), "");
+    LLVMValueRef y = build_function(unit, "llvm.nvvm.rsqrt.approx.ftz.f", &v, 1);
+    LLVMValueRef h = LLVMBuildFMul(b, v, y, ""), minus_h = LLVMBuildFNeg(b, h, "");
+    LLVMValueRef low = fused(unit, v, y, minus_h);
+    LLVMValueRef e = fused(unit, LLVMBuildFNeg(b, low, ""), y, fused(unit, minus_h, y, one));
+    LLVMValueRef factor = fused(unit, e, constant(unit, 0.375), constant(unit, 0.5));
+    LLVMValueRef better = fused(unit, LLVMBuildFMul(b, y, e, ""), factor, y);
+    LLVMValueRef before = LLVMBuildSub(b, LLVMBuildBitCast(b, v, word, ""), LLVMConstInt(word, 1, false), "");
+    LLVMValueRef usual = LLVMBuildICmp(b, LLVMIntULT, before, LLVMConstInt(word, 0x7f7fffff, false), "");
+    return LLVMBuildFMul(b, LLVMBuildSelect(b, usual, better, y, ""),
+                         LLVMBuildSelect(b, tiny, constant(unit, 0x1p24), one, ""), "");
 }
 
 /* x minus the nearest multiple of 2π, subtracted in two parts. */
@@ -110,6 +130,7 @@ static const struct form {
     {"fast_cos", 1, build_cos},
     {"fast_log10", 1, build_log10},
     {"fast_rsqrt", 1, build_rsqrt},
+    {"rsqrt", 1, build_exact_rsqrt},
     {"copysign", 2, build_copysign},
     {"rough_divide", 2, build_rough_divide},
     {"rougher_divide", 2, build_rougher_divide},
