@@ -40,7 +40,6 @@ static bool is_operation(LLVMValueRef value) {
     case LLVMFSub:
     case LLVMFMul:
     case LLVMFDiv:
-        return is_floating(value);
     case LLVMSIToFP:
     case LLVMUIToFP:
         return is_floating(value);
