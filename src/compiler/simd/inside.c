@@ -292,14 +292,14 @@ static void look_at_lanes(struct simd *s, LLVMValueRef sites, const struct reach
     LLVMValueRef first = LLVMBuildAdd(b, d.from, LLVMBuildFreeze(b, bytes, ""), "");
     first = LLVMBuildAdd(b, first, i64_constant(s, (uint64_t)d.constant + r->low), "");
     LLVMValueRef count = exact_count(s, its_extent, r->bytes);
-    if (shape == SHAPE_UNIFORM) {
+    if (shape == SHAPE_UNIFORM && !wrapped->count) {
         if (!exact)
             go_on_if(s, LLVMBuildICmp(b, LLVMIntULT, LLVMBuildSub(b, first, start, ""), count, ""), after);
         inside_fail(s->unit, sites, start, extent_of(s, its_extent), first);
         return;
     }
     LLVMValueRef found = finds_outside(s, start, count, first, offsets_in_memory(s, shape), wrapped);
-    if (!exact || !all_on(s)) go_on_if(s, LLVMBuildNot(b, found, ""), after);
+    if (!exact || wrapped->count || !all_on(s)) go_on_if(s, LLVMBuildNot(b, found, ""), after);
     /* From memory: a value that is kept takes a register from the code that goes on. */
     inside_fail(s->unit, sites, get_field(s, offsetof(struct lane_test, start)), extent_of(s, its_extent),
                 get_field(s, offsetof(struct lane_test, address)));
