@@ -63,27 +63,22 @@ kernel void smelt_attention_host(device const T *q [[buffer(0)]], device const T
         auto own_values = values.slice(0, key);
         score.run(own_keys, queries, block);
         const bool all = !ATTENTION_MASK && (!size.causal || key + count - 1 <= first + past);
-        const float unit = (all ? size.scale : 1.0f) * log2_e;
         bool changed = false;
         for (int p = 0; p < PARTS && p * LANES < rows; p++) {
             threadgroup float *own = scores + p * LANES + lane;
+            const int row = first + p * LANES + lane;
             float now = top[p];
-            if (all) {
-                for (int i = 0; i < count; i++) now = max(now, own[i * LINE] * size.scale);
-            } else {
-                const int row = first + p * LANES + lane;
-                for (int i = 0; i < count; i++) {
-                    const float value = masked(own[i * LINE], row, key + i, size, own_mask);
-                    own[i * LINE] = value;
-                    now = max(now, value);
-                }
+            for (int i = 0; i < count; i++) {
+                const float score = own[i * LINE], value = all ? score * size.scale : masked(score, row, key + i, size, own_mask);
+                own[i * LINE] = value;
+                now = max(now, value);
             }
             // How much less what was summed before counts now. A row without any key so far has none.
             const float factor = top[p] == -INFINITY ? 0.0f : exp2_down((top[p] - now) * log2_e);
-            const float shift = now == -INFINITY ? 0.0f : now * log2_e;
+            const float shift = now == -INFINITY ? 0.0f : now;
             float added = 0;
             for (int i = 0; i < count; i++) {
-                const float weight = exp2_down(fma(own[i * LINE], unit, -shift));
+                const float weight = exp2_down((own[i * LINE] - shift) * log2_e);
                 own[i * LINE] = weight;
                 added += weight;
             }

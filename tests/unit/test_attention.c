@@ -6,6 +6,7 @@
 #include "smelt/ops.h"
 #include "tune/setting.h"
 
+#include <float.h>
 #include <malloc.h>
 #include <math.h>
 
@@ -20,6 +21,8 @@ struct job {
     int64_t width;    /* of the lines of keys that have a bias; 0: there is none */
     bool apart;       /* bias_columns are those of copy_apart */
     int64_t gap;      /* q, k and v are those of copy_by_rows; 0: they are contiguous */
+    double scale;     /* 0: 0.3 */
+    int64_t hidden;   /* keys whose mask is -FLT_MAX, from the first on; in a head's first row, all keys */
 };
 
 static smelt_array *array_of(smelt_dtype dtype, smelt_shape shape, double low, double high) {
@@ -96,7 +99,7 @@ static void check_row(const struct job *job, const smelt_attention_desc *desc, c
     for (int64_t key = 0; key < job->keys; key++)
         sum += weights[key] = top == -INFINITY ? 0 : exp(weights[key] - top);
     double log_sum = top + log(sum), log_made = element_at(sums, line);
-    if (log_sum != log_made && !(fabs(log_sum - log_made) <= 1e-4))
+    if (log_sum != log_made && !(fabs(log_sum - log_made) <= fmax(1e-4, 1e-6 * fabs(log_sum))))
         FAIL_TEST("row %lld: the sum's logarithm is %g, expected %g", (long long)line, log_made, log_sum);
     for (int64_t d = 0; d < job->value_depth; d++) {
         double value = 0, size = 0, made = element_at(out, line * job->value_depth + d);
@@ -112,12 +115,16 @@ static void check_row(const struct job *job, const smelt_attention_desc *desc, c
 }
 
 static void attend(struct job job) {
-    smelt_attention_desc desc = {.scale = 0.3, .causal = job.causal, .device = test_device()};
+    smelt_attention_desc desc = {
+        .scale = job.scale != 0 ? job.scale : 0.3, .causal = job.causal, .device = test_device()};
     smelt_array *out = NULL, *sums = NULL;
     desc.q = array_of(job.dtype, SHAPE4(job.batches, job.heads, job.rows, job.depth), -1, 1);
     desc.k = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.depth), -1, 1);
     desc.v = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.value_depth), -1, 1);
     if (job.mask) desc.mask = array_of(job.mask, SHAPE4(1, job.heads, job.rows, job.keys), -2, 2);
+    for (int64_t i = 0; i < job.heads * job.rows * job.keys && job.hidden; i++)
+        if (i % job.keys < job.hidden || i / job.keys % job.rows == 0)
+            ((float *)desc.mask->data)[i] = -FLT_MAX;
     if (job.sinks) desc.sinks = array_of(SMELT_FLOAT32, ((smelt_shape){1, {job.heads}}), -1, 3);
     if (job.width) {
         desc.bias_lines =
@@ -221,6 +228,14 @@ static void rows_of_layers(void **state) {
     ATTEND_EACH(jobs);
 }
 
+/* A row whose keys all have the same lowest score weighs them equally; a score of 1e10 hides those below. */
+static void large_scores(void **state) {
+    (void)state;
+    if (strncmp(test_device(), "cpu", 3) != 0) skip();
+    attend((struct job){SMELT_FLOAT32, 1, 2, 1, 3, 600, 64, 64, .mask = SMELT_FLOAT32, .hidden = 520});
+    attend((struct job){SMELT_FLOAT32, 1, 2, 1, 20, 30, 64, 64, .scale = 1e10});
+}
+
 static void lines_of_keys(void **state) {
     (void)state;
     static const struct job jobs[] = {
@@ -263,7 +278,7 @@ int main(void) {
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
     const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows),       cmocka_unit_test(parts),
                                        cmocka_unit_test(many_rows),      cmocka_unit_test(many_tiles),
-                                       cmocka_unit_test(rows_of_layers), cmocka_unit_test(lines_of_keys),
-                                       cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(rows_of_layers), cmocka_unit_test(large_scores),
+                                       cmocka_unit_test(lines_of_keys),  cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
