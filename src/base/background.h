@@ -36,7 +36,8 @@ struct background_job {
 /* Queues the job if it is idle; it stays idle if no thread can be started. */
 void background_start(struct background_job *job);
 
-/* … to begin after so many seconds (at most one), if no other thread starts it, or waits for it, before. */
+/* The same, but the job begins only after so many seconds (at most one), unless background_start or
+ * background_wait is called for it before. */
 void background_start_later(struct background_job *job, double seconds);
 
 /* Whether it is queued or running. */

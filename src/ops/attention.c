@@ -361,16 +361,15 @@ static bool choose_parts(struct attention *a) {
 
 #define TILE_STEP 16  /* write_kernels counts rows and keys of a tile in these steps */
 #define MOST_TILE 128 /* the most rows and keys that tuning tries on GPUs (tuned.c) */
-/* Tiles of ON_HOST. The rows are multiples of a simdgroup; attention_host.metal's threadgroup memory has room
- * for so many with heads of MOST_DEPTH. 128 and 256 keys take 1.05 to 1.15 times as long with 1024 or more.
- */
+/* The largest tiles of ON_HOST: attention_host.metal's threadgroup memory has room for so many rows and keys
+ * with heads of MOST_DEPTH. Larger blocks of keys need fewer products and fewer passes over the sums. */
 #define HOST_ROWS 64
 #define HOST_KEYS 512
 #define HOST_TILE 64 /* rows and keys, of the derivative on CPUs */
 
 static bool is_tile_size(enum kernel kernel, const int64_t tile[2]) {
     bool host = kernel == ON_HOST;
-    int64_t row_step = host ? 32 : TILE_STEP;
+    int64_t row_step = host ? 32 : TILE_STEP; /* 32: the lanes of a simdgroup are rows */
     return tile[0] > 0 && tile[0] % row_step == 0 && tile[0] <= (host ? HOST_ROWS : MOST_TILE) &&
            tile[1] > 0 && tile[1] % TILE_STEP == 0 && tile[1] <= (host ? HOST_KEYS : MOST_TILE);
 }
@@ -443,10 +442,10 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
-/* How many blocks of keys a threadgroup could compute in the time that its launch takes. (An H200,
- * 2026-11-30, bfloat16, causal, pairs beside a threadgroup for each tile: 4 × 16 heads of 4096 rows 466 and
- * 508 µs of 128 elements, 351 and 405 of 64; 8 × 32 of 1024 rows, 64: 127 and 175. But 8 of 16384 rows, 128:
- * 844 and 825.) */
+/* How many blocks of keys a threadgroup could compute in the time that its launch takes. (H200, 2026-11-30,
+ * bfloat16, causal; µs in pairs, and with a threadgroup for each tile: 4 × 16 heads of 4096 rows and 128
+ * elements 466 and 508, of 64 elements 351 and 405; 8 × 32 of 1024 rows and 64 elements 127 and 175. But 8 of
+ * 16384 rows and 128 elements: 844 and 825.) */
 #define BLOCKS_OF_LAUNCH 3
 
 /* The threadgroups of BY_WARPGROUPS: one for each multiprocessor, which copies its next tile while it

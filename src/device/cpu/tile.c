@@ -21,8 +21,8 @@
 #define SET_LINES 6
 /* Columns that repay packing the left operand. */
 #define PACKING_COLUMNS 64
-/* Up to so many rows, a right operand is not packed if it can be read as it is. Attention in tiles of 64 rows
- * takes 0.97 (1024 keys) and 0.88 (4096) of the time then. More rows share what is packed. */
+/* Up to so many rows, a right operand is not packed if it can be read in place: few rows share what is
+ * packed, as in attention, whose tiles have 64 rows. */
 #define UNPACKED_ROWS 128
 #define SPARE_LINES 32 /* that an engine may read beyond the last */
 
@@ -142,8 +142,8 @@ static int smaller(int64_t a, int64_t b) {
     return least < 0 ? 0 : (int)least;
 }
 
-/* Whether the engine can read the right operand where it lies: floats in rows, of which whole registers are
- * loaded. Packing repays once the rows of the product are many. */
+/* Whether the engine reads the right operand in place: float32 in contiguous rows, of which it loads whole
+ * registers only, so nothing beyond a row's end. */
 static bool is_right_in_place(const struct product *p, const struct part *part) {
     const struct tile_source *right = &p->right;
     bool floats = right->kind == TILE_FLOAT && !right->scales && !p->negates &&
