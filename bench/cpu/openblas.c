@@ -16,8 +16,8 @@ static void *library;
 
 bool openblas_open(int threads) {
     if (sgemm) return true;
-    /* It treats CPUs that it does not recognise as ones without AVX, and is then not a measure. It uses the
-     * vectors that the other variants use. */
+    /* It treats CPUs that it does not recognise as ones without AVX, and is then not a measure. Its vectors
+     * must be as wide as those of the code by hand. */
     if (__builtin_cpu_supports("avx512f"))
         setenv("OPENBLAS_CORETYPE", handwritten() == &handwritten_avx512 ? "SkylakeX" : "Haswell", 0);
     /* After a call, its threads spin for 2^28 cycles (0.1 s) and take CPUs from what is measured next. 2^20

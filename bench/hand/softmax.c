@@ -1,5 +1,5 @@
 /* Softmax of rows, phase by phase: all 256 threads of a row are vectors, so that its barriers cost nothing.
- * With AVX2, their numbers are more than the registers: they are kept in memory. */
+ * With AVX2, these vectors do not fit in registers and are kept in memory. */
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
 #include "bench/hand/vector_math.h"

@@ -55,8 +55,8 @@ inline void add_across(device const A_TYPE *a, device const B_TYPE *b, device C_
         }
 }
 
-// The same for one column: the sums of a strip of rows stay in memory, and so many terms at a time are added to them. A and the sums
-// are read from the first to the last row, which hardware fetches in advance, and whole vectors need few registers.
+// The same for one column. The sums of 32 STRIP rows are kept in memory, and TERMS terms at a time are added to them. So A and the
+// sums are read in the order of their rows, which hardware prefetches, and few registers are needed.
 constant constexpr int STRIP = 32, TERMS = 8;
 template <int terms> inline float add_terms(device const A_TYPE *a, long stride, thread const float *x, float sum) {
     for (int t = 0; t < terms; t++) sum = fma(float(a[t * stride]), x[t], sum);

@@ -40,8 +40,8 @@ KEEPS_REGISTERS bool smelt_runtime_finds_outside(struct lane_test *test);
 
 #define MOST_WRAPPED 2
 
-/* The same of addresses with indexes that are taken as signed: where one is negative, its lane's address
- * lacks this many bytes. */
+/* The same test of addresses that were computed with unsigned indexes taken as signed: where an index is
+ * negative, `missing` bytes are added to its lane's address first. */
 struct wrapped_test {
     struct lane_test test;
     uint64_t count;

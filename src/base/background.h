@@ -28,7 +28,7 @@ struct background_job {
     struct background_job *next;
     enum background_state state; /* this and the next two: of background.c alone */
     unsigned process;            /* the forks before the process that set the state */
-    int64_t due;                 /* where it is queued: the clock's time before which it does not begin */
+    int64_t due;                 /* while queued: the time of the clock before which it does not begin */
     smelt_status status;         /* where it has ended … */
     char *message;               /* the message of a failure, freed by the owner */
 };

@@ -54,8 +54,8 @@ smelt_status executable_compile(struct executable *executable, const struct code
                                 enum compile_effort effort, struct code_head **code,
                                 struct preparation *preparation);
 
-/* Compiles the best code for a shape of launch in the background, if it is missing: at once, or some seconds
- * (at most one) later if it is not asked for at once before. */
+/* Compiles the best code for a shape of launch in the background, if it is missing. The compile begins after
+ * so many seconds (at most one), or as soon as a call with 0 seconds asks for the same code. */
 void executable_improve(struct executable *executable, const struct code_shape *shape, double seconds);
 
 /* Waits for all compiles in the background; the first failure of one. INTERRUPTED. */

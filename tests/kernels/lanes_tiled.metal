@@ -1,5 +1,5 @@
-// A product by square tiles in threadgroup memory, one output per thread: a gang of more threads than sums fit the registers writes
-// the loop over a tile for a part of them after another. The last tile of a row is partial.
+// A product by square tiles in threadgroup memory, one output per thread. A gang whose sums do not fit in registers runs the loop over
+// a tile for one part of its threads after the other. The last tile of a row is partial.
 // for side: 8 16 32
 // let n = 2 * int(side) + 5
 // run: tiled_{side} -b 0:out:float32:6400 --bytes 1=uint32:{side} --groups 3,3 --threadgroup {side},{side}

@@ -112,7 +112,7 @@ static void test_a_job_for_later_can_be_hurried(void **state) {
     assert_string_equal(events, "ab");
 }
 
-static void test_who_waits_for_a_job_runs_it_at_once(void **state) {
+static void test_waiting_for_a_job_for_later_runs_it_at_once(void **state) {
     (void)state;
     struct background_job a = {.run = tell_a, .hold = nothing, .let_go = nothing};
     assert_int_equal(pipe(pipe_ends), 0);
@@ -130,7 +130,7 @@ int main(void) {
         cmocka_unit_test(test_an_exit_waits_for_a_call_of_a_library_before_the_librarys_handlers),
         cmocka_unit_test(test_a_job_for_later_lets_others_go_first),
         cmocka_unit_test(test_a_job_for_later_can_be_hurried),
-        cmocka_unit_test(test_who_waits_for_a_job_runs_it_at_once),
+        cmocka_unit_test(test_waiting_for_a_job_for_later_runs_it_at_once),
     };
     return cmocka_run_group_tests_name("jobs in the background", tests, NULL, NULL);
 }

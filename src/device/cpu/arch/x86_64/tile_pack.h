@@ -244,11 +244,11 @@ static uint32_t *panel_at(const struct tile_pack *pack, int line) {
     return pack->out + (int64_t)(line / PANEL) * pack->units * PANEL + line % PANEL;
 }
 
-/* Units that are read from all lines of a panel in turn: a line of the cache of floats. */
+/* Units that are read from one line of a panel before the next: a cache line of floats. */
 #define TURN_UNITS 16
 
-/* Floats that all exist, four lines at a time, without a copy between. Returns the number of lines that it
- * packed. */
+/* If all elements exist and are floats, packs them without an intermediate copy, four lines at a time.
+ * Returns the number of lines that it packed. */
 static int float_lines_to_panels(const struct tile_pack *pack) {
     const struct tile_source *s = pack->source;
     bool exist = pack->units == pack->terms && pack->first_line + pack->lines <= s->lines;
