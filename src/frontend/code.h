@@ -24,10 +24,11 @@ struct code_options {
 /* The code, if the cache has it: the best, or else what the effort allows. */
 bool code_recall(struct hash key, const struct code_options *options, const char *cpu, struct image *image);
 
-/* The code, if it is installed with smelt (installed.h), under a key that does not depend on the compiler;
- * and, for the step of the build that collects codes, the code that is to be installed. */
+/* The code, if it is installed with smelt (installed.h). The key does not depend on the compiler. */
 bool code_recall_installed(struct hash key, const struct code_options *options, const char *cpu,
                            struct image *image);
+
+/* For the step of the build that collects codes: stores one to be installed, unless it is quick code. */
 void code_collect(struct hash key, const struct code_options *options, const char *cpu,
                   const struct image *image);
 

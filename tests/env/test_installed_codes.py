@@ -76,8 +76,7 @@ def test_machine_code_that_the_driver_refuses(scratch):
     expect_equal((done.returncode, done.stderr), (0, ""), "status and messages with refused machine code")
 
 
-def test_named_compiler_is_asked(scratch):
-    """SMELT_CLANG asks for another compiler's code."""
+def test_another_compiler_turns_installed_codes_off(scratch):
     program, _ = install(scratch)
     expect_no_compiler(run(scratch, program, "-", PATH="", SMELT_CLANG="/nowhere/clang"))
 
