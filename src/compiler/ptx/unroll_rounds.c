@@ -38,9 +38,11 @@ static int64_t count_rounds(const struct flow *flow, int loop) {
     if (!LLVMIsAPHINode(counter) || LLVMCountIncoming(counter) != 2 || !LLVMIsAConstantInt(step)) return 0;
     if (LLVMGetInstructionParent(counter) != flow->blocks[l->header].block) return 0;
     LLVMValueRef first = LLVMGetIncomingValue(counter, LLVMGetIncomingBlock(counter, 0) == latch);
-    int64_t by = LLVMConstIntGetSExtValue(step);
+    int64_t by = LLVMConstIntGetSExtValue(step), distance;
     if (!LLVMIsAConstantInt(first) || by == 0) return 0;
-    return (LLVMConstIntGetSExtValue(end) - LLVMConstIntGetSExtValue(first)) / by;
+    bool overflows =
+        __builtin_sub_overflow(LLVMConstIntGetSExtValue(end), LLVMConstIntGetSExtValue(first), &distance);
+    return overflows || distance == INT64_MIN ? 0 : distance / by; /* INT64_MIN / -1 overflows, too */
 }
 
 static int64_t count_instructions(const struct flow *flow, int loop) {
