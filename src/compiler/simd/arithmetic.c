@@ -80,22 +80,23 @@ static LLVMValueRef insert_member(struct simd *s, LLVMValueRef i, int chunk) {
 
 /* ---- Comparisons. */
 
-/* Lane by lane, what the left value exceeds lane 0 by, less what the right one does, as 32-bit integers;
- * NULL: one of them is too large. */
+/* For each lane, the left value's offset from lane 0 less the right value's, as 32-bit integers; NULL: one
+ * does not fit. */
 static LLVMValueRef excess_of(struct simd *s, LLVMValueRef left, LLVMValueRef right, int chunk) {
     const int64_t *x = shape_offsets(s, shape_of(s, left)), *y = shape_offsets(s, shape_of(s, right));
     LLVMValueRef lanes[GANG_MAX_LANES];
     for (int l = 0; l < s->chunk_lanes; l++) {
-        int64_t excess = x[chunk * s->chunk_lanes + l] - y[chunk * s->chunk_lanes + l];
+        int at = chunk * s->chunk_lanes + l;
+        int64_t excess = shape_wrap((uint64_t)x[at] - (uint64_t)y[at], 64);
         if (excess <= INT32_MIN || excess > INT32_MAX) return NULL;
         lanes[l] = LLVMConstInt(type_i32(s->unit), (uint64_t)excess, true);
     }
     return LLVMConstVector(lanes, (unsigned)s->chunk_lanes);
 }
 
-/* Whether 64-bit integers are equal that lanes have by constant offsets: one lane's difference is computed
- * for all, and 32 bits of it are compared with the offsets. LLVM widens the counters of loops to 64 bits, so
- * `i == j` is often such a comparison. NULL: it is none. */
+/* Equality of 64-bit integers whose offsets from lane 0 are constant: the difference is computed for lane 0
+ * only, and 32 bits of it are compared with the lanes' offsets. LLVM widens the counters of loops to 64 bits,
+ * so `i == j` is often such a comparison. NULL: this is another one. */
 static LLVMValueRef compare_offsets(struct simd *s, LLVMValueRef i, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMIntPredicate predicate = LLVMGetICmpPredicate(i);
