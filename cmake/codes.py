@@ -3,9 +3,9 @@
 
     codes.py PROGRAM DRIVER OUT [--ptxas PROGRAM]
 
-PROGRAM is smelt_codes, DRIVER the library of tests/cuda. ptxas assembles the PTX for compute capability 9.0; without it
-(--ptxas, else /usr/local/cuda/bin or PATH) the folder has PTX only, which the driver assembles at the first call. All files are
-written anew: their names are hashes of what they were made from."""
+PROGRAM is smelt_codes, DRIVER the library of tests/cuda. ptxas (--ptxas, else that of /usr/local/cuda/bin or PATH) assembles the
+PTX for compute capability 9.0. Without it, the folder has PTX only, which the driver assembles at the first call. OUT is
+replaced, since the names of its files are hashes that differ after each change of smelt."""
 import argparse
 import concurrent.futures
 import os
@@ -56,7 +56,8 @@ def main():
     os.rename(folder, options.out)
     files = os.listdir(options.out)
     size = sum(os.path.getsize(os.path.join(options.out, name)) for name in files)
-    print(f"{options.out}: {len(files)} files, {size / 1e6:.1f} MB, machine code by {options.ptxas or 'nobody: no ptxas'}")
+    print(f"{options.out}: {len(files)} files, {size / 1e6:.1f} MB, "
+          + (f"machine code by {options.ptxas}" if options.ptxas else "PTX only: there is no ptxas"))
 
 
 if __name__ == "__main__":

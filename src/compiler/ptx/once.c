@@ -1,8 +1,8 @@
 /* Floating-point operations on the launch's arguments alone move out of loops, to the start of the kernel:
  * `d / (2 * s * s)` in a loop, with a `constant float &s`. LLVM leaves them where they are if only some
- * rounds need them, since it does not know that the kernel's parameter can always be read; NVIDIA's assembler
- * does so, too. Integers stay: the assembler computes them for a warp at once, and each value that moves
- * takes a register throughout the loop.
+ * rounds need them, since it does not know that the kernel's parameter can always be read. So does NVIDIA's
+ * assembler. Integers stay: the assembler computes them for a warp at once, and each value that moves takes a
+ * register throughout the loop.
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "base/arena.h"
@@ -48,7 +48,8 @@ static bool is_operation(LLVMValueRef value) {
     }
 }
 
-/* Whether a value depends on the parameter alone: it has moved, or is loaded from there. */
+/* Whether a value can be computed before any loop: it is loaded from the parameter, or an operation of the
+ * first block, where what has moved is, too. */
 static bool is_known(struct once *o, LLVMValueRef value) {
     if (LLVMIsAConstant(value)) return true;
     if (LLVMIsALoadInst(value)) return !LLVMGetVolatile(value) && is_parameter(o, LLVMGetOperand(value, 0));

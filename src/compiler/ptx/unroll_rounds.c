@@ -1,6 +1,6 @@
 /* Inner loops of a few rounds, whose number is constant, are unrolled fully: the positions of a window, in
  * `for (int dx = -3; dx <= 3; dx++)`, become parts of addresses. LLVM has done so if all rounds together are
- * short; here they may be as long as in NVIDIA's compiler.
+ * short; here they may be longer.
  *
  * LLVM unrolls short loops whose number of rounds is known only at run time: four rounds run at once, and a
  * second loop runs the rest. Kernels with dozens of loops stay as they are, since their code would grow
@@ -13,8 +13,8 @@
 #include "compiler/ptx/ptx.h"
 
 #define MOST_ROUNDS 16 /* as LLVM's own limit (compiler.c) */
-#define MOST_INSTRUCTIONS \
-    512 /* of all rounds: seven taps of a bilateral filter have 420; LLVM's limit is 300 */
+/* Of all rounds: seven taps of a bilateral filter have 420; LLVM's limit is 300. */
+#define MOST_INSTRUCTIONS 512
 
 static bool is_innermost(const struct flow *flow, int loop) {
     for (int i = 0; i < flow->loop_count; i++)
@@ -22,7 +22,7 @@ static bool is_innermost(const struct flow *flow, int loop) {
     return true;
 }
 
-/* From the comparison that ends the loop, of a counter that starts at a constant; 0: not known. */
+/* An estimate, from the comparison that ends the loop, of a counter that starts at a constant; 0: unknown. */
 static int64_t count_rounds(const struct flow *flow, int loop) {
     const struct flow_loop *l = &flow->loops[loop];
     if (l->latch_count != 1) return 0;

@@ -149,7 +149,7 @@ struct lane_loop {
     LLVMValueRef scalars[MAX_OPERANDS]; /* uniform operands, or NULL: */
     LLVMValueRef slots[MAX_OPERANDS];   /* all others, by lane */
     LLVMTypeRef results[2];             /* of one lane; NULL: not used */
-    enum simd_operation operation;      /* combines values for one address; SIMD_EXCLUSIVE: nothing does */
+    enum simd_operation operation;      /* combines values for one address; SIMD_EXCLUSIVE: none does */
     LLVMValueRef result_slots[2];
 };
 
@@ -262,7 +262,7 @@ static void loop_over_word(struct simd *s, const struct lane_loop *loop, LLVMVal
     LLVMPositionBuilderAtEnd(b, after);
 }
 
-/* Lanes are joined if a quarter of them have the address of the lane before. */
+/* Lanes are joined if at least a quarter of them have the address of the next lane. */
 #define ALIKE_SHARE 4
 
 /* Whether many lanes of these chunks have the same address as their neighbour. */
@@ -316,8 +316,7 @@ static void run_lanes(struct simd *s, struct lane_loop *loop) {
     }
 }
 
-/* The general case, for instructions with at most one result. operation: as in struct lane_loop. An update of
- * threadgroup memory costs no more than the comparison of two lanes' addresses. */
+/* The general case, for instructions with at most one result. operation: as in struct lane_loop. */
 static void emit_by_lane(struct simd *s, LLVMValueRef instruction, enum simd_operation operation) {
     struct lane_loop loop = {.instruction = instruction, .operation = operation};
     LLVMTypeRef type = LLVMTypeOf(instruction);
@@ -387,6 +386,7 @@ static void emit_update(struct simd *s, LLVMValueRef instruction) {
     }
     simd_remark(s, instruction, "atomic: one lane at a time, %s",
                 combines ? "because the address differs by lane" : "because the operation does not combine");
+    /* In threadgroup memory, an update costs no more than comparing two lanes' addresses. */
     bool joins = combines && !is_used(instruction) &&
                  LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(instruction, 0))) != THREADGROUP_SPACE;
     emit_by_lane(s, instruction, joins ? operation : SIMD_EXCLUSIVE);

@@ -217,7 +217,7 @@ static void emit_barrier(struct simd *s, LLVMValueRef call) {
 }
 
 /* In control flow that may differ between lanes: vectorise.c has replaced the barrier by this question. All
- * lanes that ask get the same answer, so none needs a mask because of it. */
+ * lanes that reach it get the same answer, so the branch on it is uniform. */
 static void emit_arrival(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef arguments[4] = {s->context, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),

@@ -198,7 +198,7 @@ static LLVMValueRef range_is_outside(struct simd *s, const struct reach *r, LLVM
     return is_beyond(s, r, distance_of(s, r, scalar));
 }
 
-/* The indexes whose signs are looked at besides. The comparison of the range fails anyway for a negative
+/* The indexes whose signs are tested, too. The comparison of the range fails anyway for a negative
  * index that counts from the argument's address, if nothing else is added. */
 static struct wrapped_indexes signs_of(struct simd *s, const struct reach *r) {
     struct wrapped_indexes all = wrapped_find(s, r->address);

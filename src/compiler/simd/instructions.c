@@ -108,7 +108,7 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
 
 /* ---- All lanes, and chunks. */
 
-/* A trap ends the launch, so lanes that do not get there need not go on once one has. */
+/* A trap ends the launch: once one lane traps, the others need not go on. */
 static void emit_trap(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef ends = simd_block(s, "trap"), go = simd_block(s, "go");

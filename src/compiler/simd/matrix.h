@@ -99,8 +99,8 @@ void matrix_end_schedule(struct simd *s);
 
 /* matrix_outlined.c — whether products are calls of functions. */
 bool simd_matrix_is_outlined(const struct simd *s);
-/* … parameters and results of such a function, together at most: those of both halves of a product of four
- * lanes each. */
+/* … the most parameters and results of such a function together: those of both halves of a product, in
+ * vectors of four lanes. */
 #define MATRIX_MOST_VECTORS 64
 /* … writes its body: the results of the parameters. */
 typedef void matrix_body(struct simd *s, LLVMValueRef const *parameters, LLVMValueRef *results);

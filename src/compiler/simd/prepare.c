@@ -332,8 +332,8 @@ static void add_disjoint_bits(struct simd *s) {
     }
 }
 
-/* To the analysis of paths, a thread that traps returns: a block without an end would belong to all lanes.
- * The call must not be that of LLVM, which never returns. */
+/* For the analysis of paths, a thread that traps returns: a block that ends in `unreachable` would belong to
+ * all lanes. Calls of llvm.trap, which LLVM knows never to return, become calls of TRAP_NAME. */
 static void return_from_traps(struct simd *s) {
     LLVMValueRef llvms = LLVMGetNamedFunction(s->unit->module, "llvm.trap");
     if (!llvms) return;

@@ -1,7 +1,8 @@
 /* Estimates the size of the code of a gang that is a whole threadgroup, and finds loops of which some threads
- * run more rounds than others. Its barriers need no code, and its
- * lanes' numbers are constants: in a reduction in steps, `if (l < 16) part[l] += part[l + 16];` needs two
- * vectors of eight lanes, however many lanes the gang has.
+ * run more rounds than others.
+ *
+ * The gang's barriers need no code, and its lanes' numbers are constants: in a reduction in steps,
+ * `if (l < 16) part[l] += part[l + 16];` needs two vectors of eight lanes, however many lanes the gang has.
  *
  * The estimate precedes the analysis and goes instruction by instruction. Integers computed from lanes'
  * numbers and constants need no code. Values that all lanes share, and sums of these and such integers,
@@ -269,7 +270,7 @@ static bool leaves(const struct flow *flow, int block, int loop) {
     return false;
 }
 
-/* Whether the access is made lane by lane, as its address tells nothing of the lanes' order. */
+/* Whether the access is made lane by lane, since its address does not follow from the lane's number. */
 static bool is_scattered(struct simd *s, LLVMValueRef i) {
     if (LLVMIsALoadInst(i)) return kind_of(s, LLVMGetOperand(i, 0)) == KIND_VARYING;
     if (LLVMIsAStoreInst(i)) return kind_of(s, LLVMGetOperand(i, 1)) == KIND_VARYING;
