@@ -95,6 +95,9 @@ def main(arguments):
     if len(arguments) not in (1, 2):
         print("usage: wheel.py FOLDER [CODES]", file=sys.stderr)
         return 2
+    if len(arguments) == 2 and not os.path.isdir(arguments[1]):
+        print(f"wheel.py: codes {arguments[1]}: there is no such folder; expected the one that `make codes` wrote", file=sys.stderr)
+        return 2
     os.umask(0o022)
     folder = pathlib.Path(arguments[0]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
