@@ -1,6 +1,7 @@
 /* Atomic operations: lane by lane from lane 0 on, as the scalar engine runs them. If all lanes have one
  * address, their values are combined first, and memory is accessed once. So are those of neighbouring lanes
- * that turn out to have the same address, as in sums over sorted indexes.
+ * that turn out to have the same address, as in sums over sorted indexes. Sums of floats are then rounded
+ * in another order than in the scalar engine (docs/semantics.md).
  *
  * Each operation is a copy of the original instruction with other operands; ordering, scope, alignment and
  * volatile stay. A compare-exchange returns a pair, which is not a value of a lane: its parts are in 2 ×
