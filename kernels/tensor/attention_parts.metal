@@ -77,12 +77,21 @@ inline mask_type mask_at(head_mask mask, int row, int key, constant attention_si
 }
 #endif
 
+// x times factor, where what is finite stays so: a row whose mask holds the lowest float everywhere sees all keys alike.
+inline float kept_finite(float x, float factor) {
+    const float product = x * factor;
+    return product == -INFINITY && x > -INFINITY ? -MAXFLOAT : product;
+}
+
+// The logarithm of a row's sum of exponentials, where top is the greatest score times log2(e) and kept finite.
+inline float log_of_sum(float top, float sum) { return (top == -MAXFLOAT ? top : top * M_LN2_F) + log(sum); }
+
 // A score with the mask's element applied. unit: the factor by which scores are scaled already.
 inline float with_mask(float score, mask_type mask, float unit) {
 #if ATTENTION_MASK == 1
     return mask ? score : -INFINITY;
 #else
-    return score + (float)mask * unit;
+    return score + kept_finite((float)mask, unit);
 #endif
 }
 

@@ -13,7 +13,7 @@
 constant constexpr int SIMDGROUPS = 4, CHUNK = 8; // 16 elements per lane and row: registers suffice for 4 rows
 constant constexpr int LANES = D > 128 ? 16 : 8, CHUNKS = D / (LANES * CHUNK), HELD = CHUNKS * CHUNK;
 constant constexpr int AT_ONCE = 32 / LANES, STEP = AT_ONCE * SIMDGROUPS, PAIR = 2;
-constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
+constant constexpr float log2_e = 1.44269504f;
 static_assert(HELD * LANES == D, "lanes hold a row");
 
 inline void widen(uint4 bits, thread float *to, float) {
@@ -169,7 +169,7 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
         }
         if (thread_index > 0) continue;
         if (size.parts == 1) {
-            log_sums[line] = now * ln_2 + log(sum);
+            log_sums[line] = log_of_sum(now, sum);
         } else {
             part_states[(line * size.parts + part) * 2] = now;
             part_states[(line * size.parts + part) * 2 + 1] = sum;
@@ -194,5 +194,5 @@ kernel void smelt_attention_join(device const float *part_values [[buffer(0)]], 
         for (int p = 0; p < size.parts; p++) value = fma(values[p * size.value_depth + i], faded(states[2 * p], now), value);
         out[line * size.value_depth + i] = (T)(sum == 0 ? 0.0f : value / sum);
     }
-    if (thread_index == 0) log_sums[line] = now * ln_2 + log(sum);
+    if (thread_index == 0) log_sums[line] = log_of_sum(now, sum);
 }

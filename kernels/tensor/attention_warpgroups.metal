@@ -16,7 +16,7 @@ constant constexpr uint part = 128 * 128, tile = D / 64 * part, stages = D == 64
 constant constexpr uint keys_at = tile, values_at = keys_at + stages * tile, barriers_at = values_at + stages * tile;
 // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
 constant constexpr uint needed = barriers_at + 8 * (4 * stages + 2) + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
-constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
+constant constexpr float log2_e = 1.44269504f;
 #if ATTENTION_MASK == 4
 // A thread keeps the pairs of columns of its scores, if they are few: of every GRAIN pairs of a line, the first. Otherwise 0.
 constant constexpr int PAIRS = WIDTH / 2, GRAIN = PAIRS % 4 == 0 ? 4 : PAIRS % 2 == 0 ? 2 : 1,
@@ -152,7 +152,7 @@ inline float visible(float score, int half, int key, constant attention_size &si
     if (key >= rows.limit[half]) return -INFINITY;
     const float value = score * rows.scale;
 #if ATTENTION_MASK
-    return with_mask(value, mask_at(rows.mask, rows.first + half * 8, key, size), 1) * log2_e;
+    return kept_finite(with_mask(value, mask_at(rows.mask, rows.first + half * 8, key, size), 1), log2_e);
 #else
     return value * log2_e;
 #endif
@@ -367,7 +367,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             const int at = row + i * 8;
             if (at >= size.rows) continue;
             const long line = (long)own.head * size.rows + at;
-            if (column == 0) log_sums[line] = state.top[i] * ln_2 + log(all);
+            if (column == 0) log_sums[line] = log_of_sum(state.top[i], all);
 #pragma unroll
             for (int j = 0; j < D / 8; j++)
                 if (j * 8 + column < size.value_depth)
