@@ -214,7 +214,8 @@ static smelt_status lower_within_budgets(struct unit *unit) {
         note_refusal(unit);
         status = lower_again(unit, LLVMCloneModule(kept));
     }
-    if (kept && status == SMELT_OK && quick_suits_gang(unit, kept)) {
+    bool has_best = kept && status == SMELT_OK && quick_suits_gang(unit, kept);
+    if (has_best) {
         image->quick = true;
         status = lower_again(unit, LLVMCloneModule(kept));
     }
@@ -222,7 +223,7 @@ static smelt_status lower_within_budgets(struct unit *unit) {
         take_other_engine(unit);
         free(image->refusal);
         image->refusal = NULL;
-        image->quick = false; /* the best code is the same */
+        image->quick = has_best; /* where all vector code is refused, the best code is the same */
         note_refusal(unit);
         status = lower_again(unit, kept);
         kept = NULL;

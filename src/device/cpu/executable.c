@@ -101,10 +101,10 @@ static void improve(const struct launch *launch, const struct launch_codes *code
     if (shapes.has_full) executable_improve(launch->executable, &shapes.full, seconds);
 }
 
-/* Quick code of gangs takes at most twice as long as the best, and most launches end within this time, or
- * soon after. On two CPUs, a compiler that runs at the same time slows them down: with its compile, the first
- * launch of a quantised product took 230 ms, and without 165. Quick code of the scalar engine may run fifty
- * times as long, so there the compiler begins at once. */
+/* Quick code of gangs is vector code, as the best is, and most launches end within this time, or soon after.
+ * On two CPUs, a compiler that runs at the same time slows them down: with its compile, the first launch of a
+ * quantised product took 230 ms, and without 165. Quick code of the scalar engine may run fifty times as
+ * long, so there the compiler begins at once. */
 #define GANGS_ALONE_SECONDS 0.2
 
 static double seconds_alone(const struct launch_codes *codes) {
