@@ -71,7 +71,7 @@ wheel: packages
 	@python3 -B cmake/wheel.py build-wheel $(wildcard $(BUILD)/lib/smelt-codes)
 
 # Codes of matrix products for GPUs of compute capability 9.0, which `cmake --install` and `make wheel` then include: first
-# calls need not compile. ptxas, of NVIDIA's toolkit, assembles them; without it, the driver does so at the first call.
+# calls need not compile. They are PTX, which the driver assembles; `make codes PTXAS=PROGRAM` adds machine code.
 codes: compile
 	@cmake --build $(BUILD) --target codes
 

@@ -3,8 +3,8 @@
 
     codes.py PROGRAM DRIVER OUT [--ptxas PROGRAM]
 
-PROGRAM is smelt_codes, DRIVER the library of tests/cuda. ptxas (--ptxas, else that of /usr/local/cuda/bin or PATH) assembles the
-PTX for compute capability 9.0. Without it, the folder has PTX only, which the driver assembles at the first call. OUT is
+PROGRAM is smelt_codes, DRIVER the library of tests/cuda. The folder has PTX, which the driver assembles at the first call; where
+the variable PTXAS or --ptxas names that program of NVIDIA's toolkit, it has machine code for compute capability 9.0. OUT is
 replaced, since the names of its files are hashes that differ after each change of smelt."""
 import argparse
 import concurrent.futures
@@ -38,8 +38,10 @@ def main():
     parser.add_argument("program")
     parser.add_argument("driver")
     parser.add_argument("out")
-    parser.add_argument("--ptxas", default=shutil.which("ptxas", path="/usr/local/cuda/bin" + os.pathsep + os.environ.get("PATH", "")))
+    parser.add_argument("--ptxas", default=os.environ.get("PTXAS"))
     options = parser.parse_args()
+    if options.ptxas and not shutil.which(options.ptxas):
+        sys.exit(f"codes.py: ptxas {options.ptxas}: there is no such program; expected that of NVIDIA's toolkit")
     folder = os.path.abspath(options.out) + ".new"
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -57,7 +59,7 @@ def main():
     files = os.listdir(options.out)
     size = sum(os.path.getsize(os.path.join(options.out, name)) for name in files)
     print(f"{options.out}: {len(files)} files, {size / 1e6:.1f} MB, "
-          + (f"machine code by {options.ptxas}" if options.ptxas else "PTX only: there is no ptxas"))
+          + (f"machine code by {options.ptxas}" if options.ptxas else "PTX"))
 
 
 if __name__ == "__main__":
