@@ -3,7 +3,7 @@
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
 
-#include "bench/hand/vector.h"
+#include "bench/hand/multiply_block.h"
 
 #define TILE 64
 #define STEP 16
@@ -14,31 +14,11 @@ struct job {
     int64_t n;
 };
 
-/* ---- Vectors along the columns of the tile: several rows by two vectors at a time, which are half of the
- * registers. */
-
-#define ROWS (REGISTERS / 4)
+/* ---- Vectors along the columns of the tile: several rows by two vectors at a time. */
 
 struct row_tiles {
     _Alignas(64) float a[TILE][STEP], b[STEP][TILE], sum[TILE][TILE];
 };
-
-static inline void multiply_block(struct row_tiles *t, int row, int column) {
-    vector sum[ROWS][2];
-    for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < 2; v++) sum[r][v] = vector_load(&t->sum[row + r][column + LANES * v]);
-#pragma GCC unroll 4
-    for (int k = 0; k < STEP; k++) {
-        vector low = vector_load(&t->b[k][column]), high = vector_load(&t->b[k][column + LANES]);
-        for (int r = 0; r < ROWS; r++) {
-            vector a = vector_set(t->a[row + r][k]);
-            sum[r][0] = vector_fmadd(a, low, sum[r][0]);
-            sum[r][1] = vector_fmadd(a, high, sum[r][1]);
-        }
-    }
-    for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < 2; v++) vector_store(&t->sum[row + r][column + LANES * v], sum[r][v]);
-}
 
 static void group_of_rows(void *context, int64_t index) {
     const struct job *job = context;
@@ -54,7 +34,8 @@ static void group_of_rows(void *context, int64_t index) {
             for (int v = 0; v < TILE; v += LANES)
                 vector_store(&t.b[r][v], vector_load(job->b + (k + r) * n + column + v));
         for (int c = 0; c < TILE; c += 2 * LANES)
-            for (int r = 0; r < TILE; r += ROWS) multiply_block(&t, r, c);
+            for (int r = 0; r < TILE; r += ROWS)
+                multiply_block(t.a[r], STEP, STEP, &t.b[0][c], &t.sum[r][c], TILE);
     }
     for (int r = 0; r < TILE; r++)
         for (int v = 0; v < TILE; v += LANES)

@@ -3,10 +3,9 @@
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
 
-#include "bench/hand/vector.h"
+#include "bench/hand/multiply_block.h"
 
 #define TILE 32
-#define ROWS (REGISTERS / 4) /* with two vectors per row, half of the registers are sums */
 
 struct job {
     const float *a, *b;
@@ -24,23 +23,6 @@ static void load(float tile[TILE][TILE], const float *from, int64_t stride) {
     }
 }
 
-static inline void multiply_block(struct tiles *t, int row, int column) {
-    vector sum[ROWS][2];
-    for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < 2; v++) sum[r][v] = vector_load(&t->sum[row + r][column + LANES * v]);
-#pragma GCC unroll 4
-    for (int k = 0; k < TILE; k++) {
-        vector low = vector_load(t->b[k] + column), high = vector_load(t->b[k] + column + LANES);
-        for (int r = 0; r < ROWS; r++) {
-            vector a = vector_set(t->a[row + r][k]);
-            sum[r][0] = vector_fmadd(a, low, sum[r][0]);
-            sum[r][1] = vector_fmadd(a, high, sum[r][1]);
-        }
-    }
-    for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < 2; v++) vector_store(&t->sum[row + r][column + LANES * v], sum[r][v]);
-}
-
 static void group(void *context, int64_t index) {
     const struct job *job = context;
     int64_t n = job->n, row = index / (n / TILE) * TILE, column = index % (n / TILE) * TILE;
@@ -51,7 +33,8 @@ static void group(void *context, int64_t index) {
         load(t.a, job->a + row * n + k, n);
         load(t.b, job->b + k * n + column, n);
         for (int c = 0; c < TILE; c += 2 * LANES)
-            for (int r = 0; r < TILE; r += ROWS) multiply_block(&t, r, c);
+            for (int r = 0; r < TILE; r += ROWS)
+                multiply_block(t.a[r], TILE, TILE, &t.b[0][c], &t.sum[r][c], TILE);
     }
     for (int r = 0; r < TILE; r++)
         for (int c = 0; c < TILE; c += LANES)
