@@ -91,6 +91,7 @@ enum intrinsic_kind {
     X(THREADGROUP_EXTENT, threadgroup_extent, PURE, ALONE, OF_BINDING) \
     X(INSIDE, inside_, ORDERED, ALONE, OF_PASS)                        \
     X(LEAVES, leaves_, PURE, ALONE, OF_PASS)                           \
+    X(TRAP, trap, ORDERED, ALONE, OF_PASS)                             \
     X(ALIGNED, aligned_, ORDERED, ALONE, OF_PASS)                      \
     X(MATRIX_IN_MEMORY, matrix_in_memory, APART, TOGETHER, OF_PASS)    \
     X(TO_TENSOR, to_tensor_, APART, TOGETHER, OF_PASS)                 \

@@ -24,6 +24,7 @@ from smelt import library
 
 WIDTH = {"uint": 32, "int": 32, "ulong": 64, "long": 64, "ushort": 16, "short": 16, "uchar": 8, "char": 8}
 PARAMETERS = 6
+DEVICE = "cpu"  # --device
 GUARD = 4096
 ELEMENTS = {"float": 4, "int": 4, "uchar": 1, "ushort": 2, "long": 8, "float4": 16, "float2": 8, "pair": 12, "packed_float3": 12}
 MESSAGE = re.compile(r"(writes|reads) (.+) at .*:(\d+), (?:but|which has).*\(threads? (\d+)(?: to (\d+))? of threadgroup \((\d+), (\d+), (\d+)\)\)")

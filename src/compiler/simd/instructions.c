@@ -37,10 +37,6 @@ static bool is_atomic(LLVMValueRef i) {
     }
 }
 
-static bool is_trap(LLVMValueRef i) {
-    return strcmp(called_name(i), TRAP_NAME) == 0;
-}
-
 static bool is_ignored(const char *name) {
     static const char *const names[] = {"llvm.dbg.",
                                         "llvm.lifetime.",
@@ -60,7 +56,7 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
         return emit_inside_is_once(s, i)                        ? KIND_ONCE
                : LLVMIsConstant(LLVMGetOperand(i, INSIDE_WHEN)) ? KIND_CHUNK
                                                                 : KIND_LANES;
-    if (intrinsic_called(i) || is_trap(i)) return KIND_LANES;
+    if (intrinsic_called(i)) return KIND_LANES;
     if (is_atomic(i)) {
         bool once = LLVMIsALoadInst(i) && is_uniform(s, i);
         return once ? KIND_ONCE : KIND_LANES;
@@ -124,7 +120,7 @@ static void emit_trap(struct simd *s) {
 
 static void emit_lanes(struct simd *s, LLVMValueRef i) {
     enum intrinsic intrinsic = intrinsic_of(i);
-    if (is_trap(i)) {
+    if (intrinsic == INTRINSIC_TRAP) {
         emit_trap(s);
         return;
     }

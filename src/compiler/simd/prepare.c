@@ -333,13 +333,13 @@ static void add_disjoint_bits(struct simd *s) {
 }
 
 /* For the analysis of paths, a thread that traps returns: a block that ends in `unreachable` would belong to
- * all lanes. Calls of llvm.trap, which LLVM knows never to return, become calls of TRAP_NAME. */
+ * all lanes. Calls of llvm.trap, which LLVM knows never to return, become calls of __smelt_trap. */
 static void return_from_traps(struct simd *s) {
     LLVMValueRef llvms = LLVMGetNamedFunction(s->unit->module, "llvm.trap");
     if (!llvms) return;
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = LLVMGlobalGetValueType(llvms);
-    LLVMValueRef own = LLVMAddFunction(s->unit->module, TRAP_NAME, type);
+    LLVMValueRef own = intrinsic_declare(s->unit->module, INTRINSIC_TRAP, type);
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(i, block) {
         if (!LLVMIsACallInst(i) || LLVMGetCalledValue(i) != llvms) continue;

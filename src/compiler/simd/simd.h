@@ -17,8 +17,6 @@
 #include "abi/cpu_context.h"
 #include "compiler/paths.h"
 
-#define TRAP_NAME "__smelt_trap" /* a trap of a thread, from prepare.c to instructions.c */
-
 enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
 enum { PIECE_UNKNOWN = -2, NO_PIECE = -1 /* others: a shape, see piece.c */ };
 
