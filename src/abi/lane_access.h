@@ -45,7 +45,7 @@ KEEPS_REGISTERS bool smelt_runtime_finds_outside(struct lane_test *test);
 struct wrapped_test {
     struct lane_test test;
     uint64_t count;
-    struct {
+    struct wrapped_index {
         int64_t first; /* lane 0's index; the others' are `offsets` from it */
         const int64_t *offsets;
         uint64_t missing;

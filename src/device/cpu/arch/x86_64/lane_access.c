@@ -49,33 +49,34 @@ copy(char *to, const char *from, size_t size) {
         memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
     }
 
-KEEPS_REGISTERS static inline bool is_active(const struct lane_test *test, uint64_t lane) {
-    return test->lanes[lane / 32] >> lane % 32 & 1;
-}
-
-KEEPS_REGISTERS static inline bool is_outside(struct lane_test *test, uint64_t address) {
-    if (address - test->start < test->count) return false;
-    test->address = address;
-    return true;
+/* Whether the address of an active lane is not allowed; `count` is that of the indexes that may have wrapped.
+ * Prefix sums come here in each round, since lanes that are off have addresses before the array: all that
+ * stays the same is read once. */
+KEEPS_REGISTERS static inline __attribute__((always_inline)) bool
+finds(struct lane_test *test, const struct wrapped_index *indexes, uint64_t count) {
+    const int64_t *offsets = test->offsets;
+    const uint64_t from = test->address - test->start, allowed = test->count, lane_count = test->lane_count;
+    for (uint64_t first = 0; first < lane_count; first += 32) {
+        uint32_t own = lane_count - first < 32 ? (1u << (lane_count - first)) - 1 : ~0u;
+        /* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): __builtin_ctz is no call */
+        FOR_EACH_LANE(place, test->lanes[first / 32] & own) {
+            uint64_t lane = first + place, address = from + (uint64_t)offsets[lane];
+            for (uint64_t i = 0; i < count; i++)
+                address += indexes[i].first + indexes[i].offsets[lane] < 0 ? indexes[i].missing : 0;
+            if (address < allowed) continue;
+            test->address = address + test->start;
+            return true;
+        }
+    }
+    return false;
 }
 
 bool smelt_runtime_finds_outside(struct lane_test *test) {
-    for (uint64_t lane = 0; lane < test->lane_count; lane++)
-        if (is_active(test, lane) && is_outside(test, test->address + (uint64_t)test->offsets[lane]))
-            return true;
-    return false;
+    return finds(test, NULL, 0);
 }
 
-bool smelt_runtime_finds_wrapped(struct wrapped_test *test) {
-    for (uint64_t lane = 0; lane < test->test.lane_count; lane++) {
-        uint64_t address = test->test.address + (uint64_t)test->test.offsets[lane];
-        for (uint64_t i = 0; i < test->count; i++) {
-            int64_t offset = test->indexes[i].offsets[lane];
-            address += test->indexes[i].first + offset < 0 ? test->indexes[i].missing : 0;
-        }
-        if (is_active(&test->test, lane) && is_outside(&test->test, address)) return true;
-    }
-    return false;
+bool smelt_runtime_finds_wrapped(struct wrapped_test *wrapped) {
+    return finds(&wrapped->test, wrapped->indexes, wrapped->count);
 }
 
 /* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): copies of 1 to 8 bytes are not calls */
