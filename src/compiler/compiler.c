@@ -182,7 +182,8 @@ static smelt_status choose_instead(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* A copy, if the vector code may turn out too large, or too large for or without quick code; else NULL. */
+/* A copy, if the optimised code may be lowered again: its vector code may be too large, or need quick code.
+ * Else NULL. */
 static LLVMModuleRef keep_optimised(struct unit *unit) {
     enum compile_output output = unit->request->output;
     bool may = unit->target->may_refuse && (output == COMPILE_OBJECT || output == COMPILE_ASM);

@@ -287,7 +287,7 @@ void copy_drop_promises(LLVMValueRef copy);
 /* … poison-generating and fast-math flags of a scalar instruction, for its vector form: poison is per lane.
  */
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
-/* whole_group.c — before the analysis: what a gang would be that is the whole group. */
+/* whole_group.c — before the analysis: how large the code of a gang would be that is the whole group. */
 struct whole_group {
     int instructions; /* of its code, on vectors */
     int carried;      /* vectors of sums that its loops carry and that must stay in registers */

@@ -50,8 +50,8 @@ copy(char *to, const char *from, size_t size) {
     }
 
 /* Whether the address of an active lane is not allowed; `count` is that of the indexes that may have wrapped.
- * Prefix sums come here in each round, since lanes that are off have addresses before the array: all that
- * stays the same is read once. */
+ * In a prefix sum, each round calls this, since inactive lanes have addresses before the array. So the
+ * test's fields are read once, and not per lane. */
 KEEPS_REGISTERS static inline __attribute__((always_inline)) bool
 finds(struct lane_test *test, const struct wrapped_index *indexes, uint64_t count) {
     const int64_t *offsets = test->offsets;
