@@ -1,8 +1,11 @@
-; Two guarded loads, each stored to threadgroup memory, in a kernel with a barrier: one test chooses between a form with both loads before
-; both stores and the code as it was.
+; Two guarded loads, each stored to threadgroup memory, in a kernel with a barrier: one test of a whole simdgroup chooses between a form
+; with both loads before both stores and the code as it was.
 ; run: ptx ptx-target+ptx-guards
 ; expect: %{both:…} = select i1 %first.in, i1 %second.in, i1 false
-; expect: br i1 %{both:…}, label %together, label %rest
+; expect: %{bit:…} = zext i1 %{both:…} to i32
+; expect: %{vote:…} = call i32 asm sideeffect "{…}vote.sync.all.pred{…}"(i32 %{bit:…})
+; expect: %{all:…} = icmp ne i32 %{vote:…}, 0
+; expect: br i1 %{all:…}, label %together, label %rest
 ; expect: rest:
 ; expect: br i1 %first.in, label %first, label %middle
 ; expect: together:

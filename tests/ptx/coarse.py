@@ -75,9 +75,8 @@ def form_of(why):
     return coarse, [int(found[i]) for i in (4, 5, 6)], found[2]
 
 
-def launch(text, form, grid, group, buffers):
+def launch(text, form, grid, group, buffers, machine):
     """What the buffers contain afterwards. The same number twice: the same buffer."""
-    machine = Machine()
     machine.shared = bytearray(1 << 14)
     slots, made = [], {}
     for buffer in buffers:
@@ -125,7 +124,7 @@ def on_cpu(source, function, grid, group, buffers, folder):
     return results
 
 
-def check(function, grid, group, buffers, form=None, expected=None, loads=None, code="seen", source=SOURCE):
+def check(function, grid, group, buffers, form=None, expected=None, loads=None, code="seen", source=SOURCE, machine=Machine):
     """`form`: what the code must be, None: coarsened. `expected`: contents by buffer, in place of the CPU's. `code`: "any": for buffers that may
     begin anywhere and overlap."""
     options = ("--target", "sm_90a", "--grid", words(grid), "--threadgroup", words(group))
@@ -140,7 +139,7 @@ def check(function, grid, group, buffers, form=None, expected=None, loads=None, 
     if expected is None:
         with tempfile.TemporaryDirectory() as folder:
             expected = on_cpu(source, function, grid, group, buffers, folder)
-    results = launch(text, found, grid, group, buffers)
+    results = launch(text, found, grid, group, buffers, machine())
     for i, wanted in expected.items():
         letter = LETTERS[buffers[i].dtype]
         size = struct.calcsize(letter)

@@ -89,6 +89,14 @@ def extreme(operation, a, b):
     return (min if operation == "min" else max)(a, b, key=order)
 
 
+def voted(name, bits):
+    """What a vote gives the lanes that take part, and its kind. `bits`: the lanes' own."""
+    if "ballot" in name:
+        return sum(bit << lane for lane, bit in bits.items()), "b32"
+    assert name[2] in ("any", "all"), f"{'.'.join(name)} is not emulated"
+    return (any if name[2] == "any" else all)(bits.values()), "pred"
+
+
 class Machine:
     """Memory: bytearrays at addresses; `run` launches a kernel of a module's text."""
 
@@ -357,11 +365,16 @@ class Machine:
             self.write(thread, operands[0], value, "b32")
 
     def vote(self, warp, name, operands, everyone):
-        assert "any" in name or "ballot" in name, f"{'.'.join(name)} is not emulated"
         self.members(warp, operands[2], everyone)
-        ballot = sum((self.read(thread, operands[1]) & 1) << thread.index % 32 for thread in warp)
+        result, kind = voted(name, {thread.index % 32: self.read(thread, operands[1]) & 1 for thread in warp})
         for thread in warp:
-            self.write(thread, operands[0], ballot != 0 if "any" in name else ballot, "pred" if "any" in name else "b32")
+            self.write(thread, operands[0], result, kind)
+
+    def note_active(self, lanes, operands):
+        """`lanes`: those of a warp that run the instruction at once."""
+        mask = sum(1 << thread.index % 32 for thread in lanes)
+        for thread in lanes:
+            self.write(thread, operands[0], mask, "b32")
 
     def multiply(self, warp, name, operands):
         """Fragments as the PTX ISA gives them: groupID = lane >> 2, threadID_in_group = lane % 4."""
@@ -443,13 +456,15 @@ class Machine:
             taken = here if guard is None else [t for t in here if (self.read(t, guard[0]) & 1) != guard[1]]
             for thread in here:
                 thread.pc += 1
-            if name[0] in ("shfl", "vote", "mma", "ldmatrix", "movmatrix"):
+            if name[0] in ("activemask", "shfl", "vote", "mma", "ldmatrix", "movmatrix"):
                 for first in range(0, self.block, 32):
                     warp = [t for t in taken if first <= t.index < first + 32]
                     if not warp:
                         continue
                     if name[0] == "shfl":
                         self.shuffle(warp, name, operands, threads[first:first + 32])
+                    elif name[0] == "activemask":
+                        self.note_active(warp, operands)
                     elif name[0] == "vote":
                         self.vote(warp, name, operands, threads[first:first + 32])
                     else:

@@ -4,7 +4,7 @@ member, is checked. A barrier waits for all threads that have not ended."""
 import re
 import struct
 
-from emulator import Machine, Thread, signed
+from emulator import Machine, Thread, signed, voted
 
 ALL = 0xFFFFFFFF
 
@@ -35,10 +35,10 @@ class Warps(Machine):
 
     def perform(self, members):
         name, operands, _ = self.code[members[0].pc]
-        lanes = {thread.index % 32: thread for thread in members}
+        lanes, kind = {thread.index % 32: thread for thread in members}, "b32"
         if name[0] == "vote":
-            bits = sum(1 << lane for lane, thread in lanes.items() if self.read(thread, operands[1]) & 1)
-            results = dict.fromkeys(lanes, bits)
+            result, kind = voted(name, {lane: self.read(thread, operands[1]) & 1 for lane, thread in lanes.items()})
+            results = dict.fromkeys(lanes, result)
         elif name[0] == "redux":
             values = [self.read(thread, operands[1]) & ALL for thread in members]
             if name[3] == "s32":
@@ -58,7 +58,7 @@ class Warps(Machine):
             results = {}
         for lane, thread in lanes.items():
             if results:
-                self.write(thread, operands[0], results[lane], "b32")
+                self.write(thread, operands[0], results[lane], kind)
             thread.state = "runs"
             thread.pc += 1
 
@@ -79,12 +79,22 @@ class Warps(Machine):
 
     # ---- A launch.
 
+    def run_together(self, thread):
+        """Which of a warp's lanes at an activemask run it at once, is open."""
+        at_it = [other for other in self.threads if other.index // 32 == thread.index // 32 and other.state == "runs" and other.pc == thread.pc]
+        together = [other for other in at_it if other is thread or self.random.random() < 0.8]
+        self.note_active(together, self.code[thread.pc][1])
+        for other in together:
+            other.pc += 1
+
     def go_on(self, thread, steps):
         while steps and thread.state == "runs":
             steps -= 1
             name, operands, guard = self.code[thread.pc]
             if guard and (self.read(thread, guard[0]) & 1) == guard[1]:
                 thread.pc += 1
+            elif name[0] == "activemask":
+                self.run_together(thread)
             elif name[0] in ("vote", "redux", "shfl") or name[:2] == ("bar", "warp"):
                 thread.state = "meets"
             elif name[0] in ("bar", "barrier"):
@@ -100,6 +110,7 @@ class Warps(Machine):
 
     def run_block(self, group):
         self.group, threads = group, [Thread(i) for i in range(self.block)]
+        self.threads = threads
         while any(thread.state != "ended" for thread in threads):
             running = [thread for thread in threads if thread.state == "runs"]
             if running:
