@@ -25,18 +25,18 @@ METAL_FUNC bool is_nan(float x) { return x != x; }
 METAL_FUNC float fabs(float x) { return __builtin_fabsf(x); }
 METAL_FUNC float copysign(float x, float y) { return __builtin_copysignf(x, y); }
 METAL_FUNC float sqrt(float x) { return __builtin_elementwise_sqrt(x); }
-// Of v = x, or 2^48 x where x is small, so that nothing below underflows. With y = 1 / sqrt(v) rounded twice and
-// e = 1 - v y^2 from the exact product v y = h + low, the result is y (1 - e)^(-1/2): y (1 + e / 2 + 3/8 e^2) differs by
-// about 2^-69 of itself, and its one rounding is right for all 2^32 floats. Of 0, infinity and NaN y is right.
+// 1 / sqrt(x), off by at most 2 ULP; right of 0, infinity and NaN.
+METAL_FUNC float rough_rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
+// With y = rough_rsqrt(x) and e = 1 - x y^2 from the exact product x y = h + low, the result is y (1 - e)^(-1/2):
+// y (1 + e / 2 + 3/8 e^2), rounded once, is right for all 2^32 floats, whatever rough_rsqrt returns. Nothing underflows.
+// Of 0, infinity and NaN e is NaN, and y is right.
 METAL_FUNC float rsqrt(float x) {
-  bool small = x < 0x1p-100f;
-  float v = x * (small ? 0x1p48f : 1.0f), y = 1.0f / __builtin_elementwise_sqrt(v), h = v * y;
-  float low = __builtin_fmaf(v, y, -h), e = __builtin_fmaf(-low, y, __builtin_fmaf(-h, y, 1.0f));
+  float y = rough_rsqrt(x), h = x * y;
+  float low = __builtin_fmaf(x, y, -h), e = __builtin_fmaf(-low, y, __builtin_fmaf(-h, y, 1.0f));
   float better = __builtin_fmaf(y * e, __builtin_fmaf(e, 0.375f, 0.5f), y);
-  y = (y > 0.0f) & (y < __SMELT_INFINITY) ? better : y;
-  return y * (small ? 0x1p24f : 1.0f);
+  return is_nan(e) ? y : better;
 }
-METAL_FUNC float fast_rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
+METAL_FUNC float fast_rsqrt(float x) { return rsqrt(x); }
 METAL_FUNC float divide(float x, float y) { return x / y; }
 // x / y for 2^-64 <= y <= 2^64 and x that is 0, or of that range, or tiny while y is 1: GPUs then need no test of the
 // operands. On GPUs rough_divide is off by at most 1 ULP, and rougher_divide by at most 4.5 ULP.

@@ -12,6 +12,8 @@ static const struct pass of_scalar[] = {PASS("group-accesses", pass_group_access
 
 static const struct pass of_checked[] = {PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
 
+static const struct pass uninlined_simd[] = {PASS("simd-mark-estimates", pass_simd_mark_estimates), {0}};
+
 static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses),
                                       PASS("written-first", pass_written_first),
                                       PASS("simd-unit-strides", pass_simd_unit_strides),
@@ -21,6 +23,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("simd-prepare", pass_simd_prepare),
                                       PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),
+                                      PASS("simd-estimates", pass_simd_estimates),
                                       PASS("group-updates", pass_group_updates),
                                       PASS("simd-fused", pass_simd_fused),
                                       PASS("simd-halves", pass_simd_halves),
@@ -82,6 +85,7 @@ static const struct engine_target engines[] = {
                        .holds_constants = true,
                        .calls_runtime = true},
     [ENGINE_SIMD] = {.stage = COMPILE_STAGE_VECTORISE,
+                     .uninlined = uninlined_simd,
                      .lower = of_simd,
                      .generate = pass_codegen,
                      .run_passes = run_plain_passes,

@@ -278,6 +278,10 @@ smelt_status pass_requests(struct unit *unit);
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
 /* … how many loops of the entry have a number of rounds that is not known before the run. */
 smelt_status unrolled_count_open(struct unit *unit, uint64_t *loops);
+/* simd/estimates.c — the CPU's estimates of 1 / sqrt(x), where rsqrt begins: before functions are inlined,
+ * and in the gang's code. */
+smelt_status pass_simd_mark_estimates(struct unit *unit);
+smelt_status pass_simd_estimates(struct unit *unit);
 smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */
 smelt_status pass_simd_halves(struct unit *unit);

@@ -13,6 +13,7 @@
  * exp10, pow and powr are made of exp2 and log2 and follow. log stays as it is: of log2 by ln(2) it would be
  * off by 3.09 ULP (measured on an H200), and 3 are allowed. Precise forms keep the bits of a CPU: copysign
  * and rsqrt are shorter ways to the same, and so is tanh's rough_divide (docs/accuracy.md). */
+#include "compiler/float_function.h"
 #include "compiler/ptx/ptx.h"
 
 #include <stdio.h>
@@ -136,29 +137,9 @@ static const struct form {
     {"rougher_divide", 2, build_rougher_divide},
 };
 
-#define SPACE "_ZN13__smelt_float"
-#define CONVENTION "__regcall3__"
-
-/* Whether a mangled symbol is __smelt_float::NAME(float) or, with two arguments, NAME(float, float):
- * _ZN13__smelt_float21__regcall3__fast_exp2Ef, or without the mark of the calling convention. */
-static bool is_form(const char *symbol, const struct form *form) {
-    if (strncmp(symbol, SPACE, strlen(SPACE)) != 0) return false;
-    char *at;
-    size_t length = strtoul(symbol + strlen(SPACE), &at, 10);
-    if (strncmp(at, CONVENTION, strlen(CONVENTION)) == 0) {
-        at += strlen(CONVENTION);
-        length -= strlen(CONVENTION);
-    }
-    return length == strlen(form->name) && strncmp(at, form->name, length) == 0 &&
-           strcmp(at + length, form->arguments == 1 ? "Ef" : "Eff") == 0;
-}
-
 static const struct form *form_of(LLVMValueRef function) {
-    size_t length;
-    const char *symbol = LLVMGetValueName2(function, &length);
-    if (LLVMIsDeclaration(function)) return NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (is_form(symbol, &forms[i]) && LLVMCountParams(function) == forms[i].arguments) return &forms[i];
+        if (is_float_function(function, forms[i].name, forms[i].arguments)) return &forms[i];
     return NULL;
 }
 
