@@ -31,8 +31,9 @@ struct lane_test {
     uint64_t start, count;
     const int64_t *offsets;
     const uint32_t *lanes; /* 32 per word: the bits of those that are active */
-    uint64_t lane_count;
-    uint64_t address; /* in: what the offsets are added to; out: the first address that is outside */
+    uint32_t lane_count;
+    uint32_t ascending; /* not 0: offsets, also of indexes, never fall from lane to lane */
+    uint64_t address;   /* in: what the offsets are added to; out: the first address that is outside */
 };
 
 /* Whether the address of an active lane is outside. */

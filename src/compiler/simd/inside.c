@@ -247,17 +247,32 @@ static void set_wrapped(struct simd *s, const struct wrapped_indexes *wrapped) {
     }
 }
 
+/* … of a span that cannot wrap around either. */
+static bool ascends(struct simd *s, int shape) {
+    const int64_t *offsets = shape_offsets(s, shape);
+    for (int i = 1; i < s->lanes; i++)
+        if (offsets[i] < offsets[i - 1]) return false;
+    return offsets[0] >= -(INT64_MAX / 4) && offsets[s->lanes - 1] <= INT64_MAX / 4;
+}
+
+/* The lanes' number and, in the upper half, whether all offsets ascend: struct lane_test. */
+static LLVMValueRef lanes_and_order(struct simd *s, int shape, const struct wrapped_indexes *wrapped) {
+    bool ascending = ascends(s, shape);
+    for (int i = 0; i < wrapped->count; i++) ascending &= ascends(s, shape_of(s, wrapped->index[i]));
+    return i64_constant(s, (uint64_t)s->lanes | (uint64_t)ascending << 32);
+}
+
 /* i1: whether an active lane is outside. The function preserves all registers. */
 static LLVMValueRef finds_outside(struct simd *s, LLVMValueRef start, LLVMValueRef count, LLVMValueRef first,
-                                  LLVMValueRef offsets, const struct wrapped_indexes *wrapped) {
+                                  int shape, const struct wrapped_indexes *wrapped) {
     static const char preserves[] = "no_caller_saved_registers";
     if (!s->lane_test)
         s->lane_test = simd_slot(s, LLVMArrayType2(type_i64(s->unit), sizeof(struct wrapped_test) / 8));
     set_field(s, offsetof(struct lane_test, start), start);
     set_field(s, offsetof(struct lane_test, count), count);
-    set_field(s, offsetof(struct lane_test, offsets), offsets);
+    set_field(s, offsetof(struct lane_test, offsets), offsets_in_memory(s, shape));
     set_field(s, offsetof(struct lane_test, lanes), lanes_in_memory(s, s->blocks[s->current].mask));
-    set_field(s, offsetof(struct lane_test, lane_count), i64_constant(s, (uint64_t)s->lanes));
+    set_field(s, offsetof(struct lane_test, lane_count), lanes_and_order(s, shape, wrapped));
     set_field(s, offsetof(struct lane_test, address), first);
     if (wrapped->count) set_wrapped(s, wrapped);
     const char *name = wrapped->count ? "smelt_runtime_finds_wrapped" : "smelt_runtime_finds_outside";
@@ -298,7 +313,7 @@ static void look_at_lanes(struct simd *s, LLVMValueRef sites, const struct reach
         inside_fail(s->unit, sites, start, extent_of(s, its_extent), first);
         return;
     }
-    LLVMValueRef found = finds_outside(s, start, count, first, offsets_in_memory(s, shape), wrapped);
+    LLVMValueRef found = finds_outside(s, start, count, first, shape, wrapped);
     if (!exact || wrapped->count || !all_on(s)) go_on_if(s, LLVMBuildNot(b, found, ""), after);
     /* From memory: a value that is kept takes a register from the code that goes on. */
     inside_fail(s->unit, sites, get_field(s, offsetof(struct lane_test, start)), extent_of(s, its_extent),

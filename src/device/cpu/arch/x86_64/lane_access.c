@@ -49,18 +49,44 @@ copy(char *to, const char *from, size_t size) {
         memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
     }
 
+/* The lanes of `test` from 32 * word on that are active. */
+KEEPS_REGISTERS static inline __attribute__((always_inline)) uint32_t active(const struct lane_test *test,
+                                                                             uint32_t word) {
+    uint32_t left = test->lane_count - 32 * word;
+    return test->lanes[word] & (left < 32 ? (1u << left) - 1 : ~0u);
+}
+
+/* Whether all active lanes are inside because the first and the last one are, and no index of theirs may have
+ * wrapped: the addresses between are between theirs. */
+KEEPS_REGISTERS static inline __attribute__((always_inline)) bool
+ends_inside(const struct lane_test *test, const struct wrapped_index *indexes, uint64_t count) {
+    uint32_t low = 0, high = (test->lane_count + 31) / 32;
+    while (low < high && !active(test, low)) low++;
+    if (low == high) return true;
+    while (!active(test, high - 1)) high--;
+    /* NOLINTBEGIN(clang-diagnostic-excessive-regsave): __builtin_ctz and __builtin_clz are no calls */
+    uint32_t first = 32 * low + (uint32_t)__builtin_ctz(active(test, low));
+    uint32_t last = 32 * high - 1 - (uint32_t)__builtin_clz(active(test, high - 1));
+    /* NOLINTEND(clang-diagnostic-excessive-regsave) */
+    for (uint64_t i = 0; i < count; i++)
+        if (indexes[i].first + indexes[i].offsets[first] < 0) return false;
+    uint64_t from = test->address - test->start;
+    return from + (uint64_t)test->offsets[first] < test->count &&
+           from + (uint64_t)test->offsets[last] < test->count;
+}
+
 /* Whether the address of an active lane is not allowed; `count` is that of the indexes that may have wrapped.
  * In a prefix sum, each round calls this, since inactive lanes have addresses before the array. So the
- * test's fields are read once, and not per lane. */
+ * first and the last active lane stand for all where they can, and the test's fields are read once. */
 KEEPS_REGISTERS static inline __attribute__((always_inline)) bool
 finds(struct lane_test *test, const struct wrapped_index *indexes, uint64_t count) {
+    if (test->ascending && ends_inside(test, indexes, count)) return false;
     const int64_t *offsets = test->offsets;
-    const uint64_t from = test->address - test->start, allowed = test->count, lane_count = test->lane_count;
-    for (uint64_t first = 0; first < lane_count; first += 32) {
-        uint32_t own = lane_count - first < 32 ? (1u << (lane_count - first)) - 1 : ~0u;
+    const uint64_t from = test->address - test->start, allowed = test->count;
+    for (uint32_t word = 0; 32 * word < test->lane_count; word++) {
         /* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): __builtin_ctz is no call */
-        FOR_EACH_LANE(place, test->lanes[first / 32] & own) {
-            uint64_t lane = first + place, address = from + (uint64_t)offsets[lane];
+        FOR_EACH_LANE(place, active(test, word)) {
+            uint64_t lane = 32 * word + place, address = from + (uint64_t)offsets[lane];
             for (uint64_t i = 0; i < count; i++)
                 address += indexes[i].first + indexes[i].offsets[lane] < 0 ? indexes[i].missing : 0;
             if (address < allowed) continue;
