@@ -64,6 +64,11 @@ smelt_status check_begin_group(struct check *check, const struct check_group *gr
  * variables lie; `fiber` numbers it. */
 void check_enter(struct check *check, uint32_t thread, char *stack, size_t stack_bytes, int fiber);
 
+/* Where the value of a shuffle comes from (prelude/metal_simdgroup): a lane; beyond the last or the first
+ * one, where Metal leaves a lane its own value; a lane that no simdgroup or quad has, its number added. */
+#define CHECK_OWN_VALUE CHECK_LANES
+#define CHECK_MISSING_LANE CHECK_LANES
+
 /* Lanes of a simdgroup, the threads from `first`, are about to get the results of one function: bits by
  * lane. */
 struct check_lanes {
@@ -77,8 +82,7 @@ struct check_lanes {
     uint32_t first, width;         /* lanes that perform it together: 32, or 4 of a quad */
     uint32_t active, exist;        /* those that take part; that the simdgroup has */
     uint32_t left;                 /* … and that have left by a return */
-    uint32_t sources[CHECK_LANES]; /* of a shuffle, by active lane: where its value comes from; 32 and more:
-                                      its own */
+    uint32_t sources[CHECK_LANES]; /* of a shuffle, by active lane: where its value comes from */
 };
 void check_simdgroup(struct check *check, const struct check_lanes *lanes);
 

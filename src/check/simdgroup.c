@@ -1,9 +1,9 @@
 /* Simdgroup functions that lanes miss.
  *
  * A shuffle takes values from other lanes, whose shadow comes with them. From a lane that does not take part,
- * because it has ended, is elsewhere, or does not exist in a partial simdgroup, comes no value that Metal
- * defines: the result is undefined, which becomes a finding where it is used. Kernels that compute the sum of
- * a part of the lanes throw such results away.
+ * because it has ended, is elsewhere, or does not exist, comes no value that Metal defines: the result is
+ * undefined, which becomes a finding where it is used. Kernels that compute the sum of a part of the lanes
+ * throw such results away.
  *
  * Products of simdgroup matrices need all lanes, barriers those that have not ended. Sums, scans and votes
  * are defined among the lanes that take part: these are findings on request. */
@@ -38,8 +38,11 @@ static const char *why_absent(const struct check_lanes *lanes, unsigned lane) {
     return lanes->left >> lane & 1 ? "has returned" : "does not take part";
 }
 
+/* from: as in struct check_lanes. */
 static uint32_t origin_of_absent(struct check *check, const struct check_lanes *lanes, unsigned lane,
                                  unsigned from) {
+    bool is_missing = from >= CHECK_MISSING_LANE;
+    unsigned number = is_missing ? from - CHECK_MISSING_LANE : from;
     bool is_new;
     const struct check_site *site = check->threads[lanes->first + lane].site;
     struct finding *finding = findings_hold(check->findings, FINDING_INACTIVE_LANE, site, NULL, &is_new);
@@ -47,12 +50,13 @@ static uint32_t origin_of_absent(struct check *check, const struct check_lanes *
     if (is_new) {
         smelt_finding *told = &finding->told;
         place(check, lanes, lane, told);
-        told->message =
-            findings_text(check->findings,
-                          "thread (%u, %u, %u) of threadgroup (%u, %u, %u), lane %u, uses a value "
-                          "from lane %u, which %s",
-                          told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
-                          told->threadgroup[1], told->threadgroup[2], lane, from, why_absent(lanes, from));
+        told->message = findings_text(
+            check->findings,
+            "thread (%u, %u, %u) of threadgroup (%u, %u, %u), lane %u, uses a value "
+            "from lane %u%s, which %s",
+            told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0], told->threadgroup[1],
+            told->threadgroup[2], lane, number, is_missing && number < CHECK_LANES ? " of its quad" : "",
+            is_missing ? "does not exist" : why_absent(lanes, from));
     }
     return undefined_origin(check, ORIGIN_HELD, finding);
 }
@@ -63,12 +67,15 @@ static void shuffle(struct check *check, const struct check_lanes *lanes) {
         unsigned from = lanes->sources[lane];
         struct check_parameters *parameters = check->parameters[lanes->first + lane];
         if (!parameters) continue; /* out of memory, or nothing was ever undefined */
-        /* From beyond the last lane: its own value. */
-        bool own = from >= CHECK_LANES, absent = !own && !(lanes->active >> from & 1);
-        const struct thread_state *source = &check->threads[lanes->first + (own ? lane : from)];
-        parameters->result[0] = absent ? UINT64_MAX : source->shared_shadow;
-        parameters->result_origin =
-            absent ? origin_of_absent(check, lanes, lane, from) : source->shared_origin;
+        if (from == CHECK_OWN_VALUE) from = lane;
+        if (from < CHECK_LANES && lanes->active >> from & 1) {
+            const struct thread_state *source = &check->threads[lanes->first + from];
+            parameters->result[0] = source->shared_shadow;
+            parameters->result_origin = source->shared_origin;
+        } else {
+            parameters->result[0] = UINT64_MAX;
+            parameters->result_origin = origin_of_absent(check, lanes, lane, from);
+        }
     }
 }
 

@@ -45,6 +45,53 @@ kernel void a_branch_depends_on_it(device const int *a [[buffer(0)]], device int
   }
 }
 
+// ---- Values of lanes that no simdgroup or quad has.
+
+// run: -b 0=arange:int32:32 -b 1:out:int32:32 --grid 32 --threadgroup 32
+kernel void a_shuffle_from_lane_32(device const int *a [[buffer(0)]], device int *o [[buffer(1)]],
+                                   uint i [[thread_position_in_grid]]) {
+  o[i] = simd_shuffle(a[i], 32); // SM014
+}
+
+// run: -b 0=arange:int32:32 -b 1:out:int32:32 --grid 32 --threadgroup 32
+kernel void from_the_lane_before_the_first(device const int *a [[buffer(0)]], device int *o [[buffer(1)]],
+                                           uint i [[thread_position_in_grid]]) {
+  o[i] = a[i] - simd_shuffle(a[i], i - 1); // SM014
+}
+
+// run: -b 0=arange:float32:32 -b 1:out:float32:32 --bytes 2=uint32:40 --grid 32 --threadgroup 32
+kernel void a_broadcast_from_lane_40(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                     constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  float2 v = simd_broadcast(float2(a[i], i), n); // SM014
+  o[i] = v.x + v.y;
+}
+
+// run: -b 0=arange:uint8:64 -b 1:out:uint8:64 --grid 64 --threadgroup 64
+kernel void a_butterfly_of_64_lanes(device const uchar *a [[buffer(0)]], device uchar *o [[buffer(1)]],
+                                    uint i [[thread_position_in_grid]]) {
+  uchar most = a[i];
+  for (ushort k = 32; k > 0; k /= 2) most = max(most, simd_shuffle_xor(most, k)); // SM014
+  o[i] = most;
+}
+
+// run: -b 0=arange:float32:32 -b 1:out:float32:32 --grid 32 --threadgroup 32
+kernel void a_quad_of_five(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                           uint i [[thread_position_in_grid]]) {
+  o[i] = quad_broadcast(a[i], 4); // SM014
+}
+
+// run: -b 0=arange:uint32:32 -b 1:out:uint32:32 --grid 32 --threadgroup 32
+kernel void a_lane_of_the_simdgroup_in_a_quad(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]],
+                                              uint i [[thread_position_in_grid]]) {
+  o[i] = quad_shuffle(a[i], i ^ 1); // SM014
+}
+
+// run: -b 0=arange:float16:32 -b 1:out:float16:32 --grid 32 --threadgroup 32
+kernel void a_neighbouring_quad(device const half *a [[buffer(0)]], device half *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]]) {
+  o[i] = quad_shuffle_xor(a[i], 4); // SM014
+}
+
 // ---- Functions that need all lanes.
 
 // run: -b 0=ones:float32:64 -b 1:out:float32:64 --grid 32 --threadgroup 16
@@ -165,4 +212,19 @@ kernel void next_to_another_half(device const half *a [[buffer(0)]], device floa
     least = total < least ? total : least;
   }
   o[i] = float(total * least);
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 64
+kernel void lanes_that_keep_their_own(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                      uint i [[thread_position_in_grid]]) {
+  float v = simd_shuffle_down(a[i], 4) + simd_shuffle_up(a[i], 31) + simd_shuffle_up(a[i], 40);
+  v += simd_shuffle_rotate_down(a[i], 33) + simd_shuffle_and_fill_up(a[i], a[63 - i], 3, 8);
+  o[i] = v + quad_shuffle_up(a[i], 1) + quad_shuffle_down(a[i], 4) + quad_shuffle_xor(a[i], 3);
+}
+
+// run: -b 0=arange:float32:32 -b 1:out:float32:32 --grid 32 --threadgroup 32
+kernel void no_such_lane_and_thrown_away(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                         uint i [[thread_position_in_grid]]) {
+  float next = simd_shuffle(a[i], i + 1);
+  o[i] = i < 31 ? next - a[i] : 0;
 }

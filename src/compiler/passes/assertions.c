@@ -25,7 +25,7 @@ static bool replace_calls(struct unit *unit, enum intrinsic intrinsic, LLVMValue
 smelt_status pass_assertions(struct unit *unit) {
     bool asserts = unit->target->asserts;
     LLVMValueRef answer = LLVMConstInt(LLVMInt1TypeInContext(unit->context), asserts, false);
-    if (!replace_calls(unit, INTRINSIC_IS_CHECKED, answer) || asserts) return SMELT_OK;
-    replace_calls(unit, INTRINSIC_ASSERTION, NULL);
+    replace_calls(unit, INTRINSIC_IS_CHECKED, answer);
+    if (asserts || !replace_calls(unit, INTRINSIC_ASSERTION, NULL)) return SMELT_OK;
     return run_passes(unit, "function(simplifycfg),globaldce");
 }
