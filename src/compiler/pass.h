@@ -214,6 +214,8 @@ smelt_status pass_bfloat(struct unit *unit);
 void bits_move_bfloats(struct unit *unit, LLVMValueRef function);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
+/* … before LLVM optimises, which drops the location of what it moves: accesses note theirs until then. */
+smelt_status pass_lines_noted(struct unit *unit);
 /* … the location of an instruction in the user's source: of the calls that were inlined, the innermost one
  * outside the prelude; NULL: it has none. */
 LLVMMetadataRef lines_of_user(LLVMValueRef instruction);

@@ -101,6 +101,7 @@ static const struct pass of_thread[] = {
     LLVM_PASSES("globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"),
     PASS("indexes", pass_indexes),
     PASS("leave-inlined", pass_leave),
+    PASS("lines-noted", pass_lines_noted),
     LLVM_PASSES(CLEAN_FUNCTIONS),
     PASS("guarded-bindings", pass_guarded_bindings),
     PASS("returns", pass_returns),
