@@ -55,7 +55,7 @@ void reference_qr_factor(double *a, int64_t m, int64_t n, double *tau) {
         double *top = a + j * n + j, below = norm_of(top + n, n, m - j - 1);
         tau[j] = 0;
         if (below == 0) continue;
-        double beta = -copysign(hypot(*top, below), *top);
+        double beta = -copysign(norm_of(top, n, m - j), *top);
         tau[j] = (beta - *top) / beta;
         for (int64_t i = 1; i < m - j; i++) top[i * n] /= *top - beta;
         *top = beta;
