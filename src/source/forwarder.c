@@ -3,13 +3,17 @@
  * Each has the parameters of its method, so that arguments convert as they do for the method, and only the
  * object decides between address spaces. If a method for thread objects has other parameters, these may fit
  * the arguments better: then a second function takes arguments of all types. It also serves methods whose
- * parameters parameter.c cannot parse. */
+ * parameters parameter.c cannot parse.
+ *
+ * Classes that take the method from this one by `using Base::get;` rank it with methods of their own, where a
+ * conversion of the object to the base would count against it: then the object's class is deduced. */
 #include "source/overload.h"
 #include "source/parameter.h"
 
 /* What a forwarder consists of, besides its name and object. */
 struct forwarder {
-    const char *start;      /* of its declaration: "float ", "template <class... A> auto " */
+    const char *types;      /* its template parameters: "", "class... A" */
+    const char *start;      /* of its declaration: "float ", "constexpr auto " */
     const char *parameters; /* after the object: ", float a, int b = 2" */
     const char *arguments;  /* of the call: "a, b" */
     bool constant;          /* for constant objects */
@@ -51,25 +55,59 @@ const char *forwarder_own_name(const struct rewriter *r, const struct overload *
     return own ? own : "";
 }
 
+/* Whether a declaration `using Base::get;` may name the methods. */
+static bool is_taken_over(const struct rewriter *r, const struct group *group) {
+    static const char *const ends[] = {";", "{", "}", NULL};
+    for (uint32_t i = 2; i + group->length < r->tokens->count; i++) {
+        if (!token_pair(r->tokens, i - 2, ':', ':') || !same_tokens(r, i, group->name, group->length) ||
+            !(token_is(r->tokens, i + group->length, ";") || token_is(r->tokens, i + group->length, ",")))
+            continue;
+        uint32_t first = i;
+        while (first > 0 && i - first < FARTHEST_LOOK && !token_is_one_of(r->tokens, first - 1, ends))
+            first--;
+        if (token_is(r->tokens, first, "using")) return true;
+    }
+    return false;
+}
+
+/* What precedes its name. */
+static const char *head(const struct rewriter *r, const struct forwarder *forwarder, bool deduced) {
+    const char *text =
+        deduced
+            ? arena_printf(
+                  r->arena,
+                  " template <class __smelt_S, metal::enable_if_t<!__is_const(__smelt_S), int> = 0%s%s> %s",
+                  *forwarder->types ? ", " : "", forwarder->types, forwarder->start)
+        : *forwarder->types ? arena_printf(r->arena, " template <%s> %s", forwarder->types, forwarder->start)
+                            : arena_printf(r->arena, " %s", forwarder->start);
+    return text ? text : "";
+}
+
 static void add_forwarder(const struct rewriter *r, const struct group *group,
                           const struct overload *overload, const struct forwarder *forwarder,
                           struct text *out) {
+    bool deduced = is_taken_over(r, group);
+    const char *constant = forwarder->constant ? "const " : "";
     const char *space = tokens_text(r->tokens, overload->space, overload->space + 1, r->arena);
     const char *class = tokens_text(r->tokens, group->class, group->class + 1, r->arena);
     const char *name = tokens_text(r->tokens, overload->name, overload->open, r->arena);
-    const char *call = arena_printf(r->arena, "__smelt_object.%s(%s)", forwarder_own_name(r, overload),
-                                    forwarder->arguments);
-    const char *signature = arena_printf(r->arena, "(this %s__smelt_%s %s &__smelt_object%s)",
-                                         forwarder->constant ? "const " : "", space ? space : "",
-                                         class ? class : "", forwarder->parameters);
-    if (!name || !call || !signature) return;
+    if (!space || !class || !name) return;
+    /* A cast in C's notation, since a derived class may keep its base to itself. */
+    const char *object =
+        deduced ? arena_printf(r->arena, "((%s__smelt_%s %s &)__smelt_object)", constant, space, class)
+                : "__smelt_object";
+    const char *call = arena_printf(r->arena, "%s.%s(%s)", object ? object : "",
+                                    forwarder_own_name(r, overload), forwarder->arguments);
+    const char *signature = arena_printf(r->arena, "(this %s__smelt_%s %s &__smelt_object%s)", constant,
+                                         space, deduced ? "__smelt_S" : class, forwarder->parameters);
+    if (!object || !call || !signature) return;
     const char *type = forwarder->takes_all ? arena_printf(r->arena, " -> decltype(%s)", call) : "";
-    text_addf(out, " %s%s%s%s { return %s; }", forwarder->start, name, signature, type ? type : "", call);
+    const char *start = head(r, forwarder, deduced);
+    text_addf(out, "%s%s%s%s { return %s; }", start, name, signature, type ? type : "", call);
     /* C++ would also call it with its operands reversed, unless a != has the same parameters. This one is
      * never called. */
     if (is_operator(r, overload, '=', '='))
-        text_addf(out, " %soperator!=%s __attribute__((enable_if(false, \"\")));", forwarder->start,
-                  signature);
+        text_addf(out, "%soperator!=%s __attribute__((enable_if(false, \"\")));", start, signature);
 }
 
 static void add_tokens(const struct rewriter *r, uint32_t first, uint32_t last, struct text *out) {
@@ -115,7 +153,8 @@ static void copy_declaration(const struct rewriter *r, const struct overload *ov
     }
     add_tokens(r, overload->first, overload->name, &start);
     text_add(&start, " ");
-    *forwarder = (struct forwarder){.start = finish(r, &start),
+    *forwarder = (struct forwarder){.types = "",
+                                    .start = finish(r, &start),
                                     .parameters = finish(r, &parameters),
                                     .arguments = finish(r, &arguments),
                                     .constant = overload->constant};
@@ -175,12 +214,13 @@ const char *forwarder_text(const struct rewriter *r, const struct group *group,
     if (takes_all(r, group, overload)) {
         const char *pack = has_any_arity(r, overload) ? "..." : "";
         forwarder = (struct forwarder){
-            .start = arena_printf(r->arena, "template <class%s __smelt_A> constexpr auto ", pack),
+            .types = arena_printf(r->arena, "class%s __smelt_A", pack),
+            .start = "constexpr auto ",
             .parameters = arena_printf(r->arena, ", __smelt_A &&%s__smelt_a", pack),
             .arguments = arena_printf(r->arena, "static_cast<__smelt_A &&>(__smelt_a)%s", pack),
             .constant = overload->constant,
             .takes_all = true};
-        if (forwarder.start && forwarder.parameters && forwarder.arguments)
+        if (forwarder.types && forwarder.parameters && forwarder.arguments)
             add_forwarder(r, group, overload, &forwarder, &out);
     }
     return finish(r, &out);
