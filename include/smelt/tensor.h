@@ -121,6 +121,15 @@ SMELT_API smelt_status smelt_tensor_array(const smelt_tensor *tensor, smelt_tens
  * holds. The rules are those of smelt_tensor_create. */
 SMELT_API smelt_status smelt_tensor_from_array(smelt_array *array, int element, smelt_tensor **tensor);
 
+/* Writes what a kernel's structure of arguments holds where it has the tensor as a member: the addresses,
+ * extents and strides of the data and the scales. That is 24 + 16 * ndim + index_bytes * ndim bytes, rounded
+ * up to a multiple of 8, as is its place in the structure. `index_bytes` is the size of the index type of the
+ * member's extents: 4 for dextents<int, N>. The tensor must live until the launch has ended, and its memory
+ * must be that of the launch's device; the types are not compared. INVALID_ARGUMENT for another size than the
+ * member's; LIMIT if a dimension does not fit the index type. */
+SMELT_API smelt_status smelt_tensor_member(const smelt_tensor *tensor, size_t index_bytes, void *bytes,
+                                           size_t size);
+
 /* A part of a plane, and where the host has it. */
 typedef struct smelt_tensor_slice {
     smelt_tensor_plane plane;

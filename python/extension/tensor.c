@@ -174,6 +174,22 @@ static PyObject *error_dictionary(const smelt_quantise_error *e) {
                          e->signal_to_noise);
 }
 
+static PyObject *member(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"index_bytes", NULL};
+    int index_bytes = 4;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|i:member", names, &index_bytes)) return NULL;
+    if (index_bytes != 1 && index_bytes != 2 && index_bytes != 4 && index_bytes != 8)
+        return PyErr_Format(PyExc_ValueError, "Tensor.member: index_bytes is %d, expected 1, 2, 4 or 8",
+                            index_bytes);
+    smelt_tensor_desc desc;
+    smelt_status status = smelt_tensor_describe(tensor_of(self), &desc);
+    unsigned char bytes[24 + 24 * SMELT_MAX_DIMENSIONS];
+    Py_ssize_t size = 24 + 16 * desc.ndim + (index_bytes * desc.ndim + 7) / 8 * 8;
+    if (status == SMELT_OK)
+        status = smelt_tensor_member(tensor_of(self), (size_t)index_bytes, bytes, (size_t)size);
+    return status == SMELT_OK ? PyBytes_FromStringAndSize((char *)bytes, size) : raise_status(status);
+}
+
 static PyObject *quantise(PyObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"array", "dtype", "group", "scales", NULL};
     PyObject *o, *dtype, *group = NULL, *scales = Py_None;
@@ -551,6 +567,11 @@ static PyMethodDef methods[] = {
      "array($self, plane='data', /)\n--\n\nA view of a plane ('data', 'scales', 'biases') as an array, the "
      "outermost dimension "
      "first; of packed formats, the bytes."},
+    {"member", KEYWORDS(member),
+     "member($self, index_bytes=4)\n--\n\nThe bytes that a kernel's structure of arguments holds where it "
+     "has the tensor as a "
+     "member, with extents whose index type has so many bytes. Keep the tensor until the launch has "
+     "ended."},
     {"read", KEYWORDS(read_slice),
      "read($self, plane='data', origin=None, size=None)\n--\n\nA copy of a part of a plane. origin and size "
      "count elements of "

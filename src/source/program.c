@@ -92,16 +92,16 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
         i = list;
     }
     uint32_t resource = resource_type(&p->input, first, last),
-             member = p->tensors ? resource_tensor_member(&p->input, first, last) : NO_PLACE;
+             tensors = p->tensors ? resource_tensor_array(&p->input, first, last) : NO_PLACE;
     if (resource != NO_PLACE && out.kind != PARAMETER_UNSUPPORTED) {
         out.kind = PARAMETER_RESOURCE;
         out.attribute = tokens_text(&p->input, resource, resource + 1, &p->arena);
         out.token = resource;
         out.index = NULL;
-    } else if (member != NO_PLACE) {
+    } else if (tensors != NO_PLACE) {
         out.kind = PARAMETER_RESOURCE;
-        out.attribute = member >= first ? "array of tensors" : "structure with a tensor";
-        out.token = member;
+        out.attribute = "array of tensors";
+        out.token = tensors;
         out.index = NULL;
     } else if (!bound) {
         out.kind = threadgroup_pointer ? PARAMETER_THREADGROUP : PARAMETER_BUFFER;

@@ -48,36 +48,8 @@ uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t las
     return NO_PLACE;
 }
 
-/* A tensor as a member, and not one made in the kernel. */
-static uint32_t tensor_in(const struct tokens *tokens, uint32_t open) {
-    uint32_t close = tokens->items[open].partner;
-    for (uint32_t i = open + 1; i < close; i++) {
-        uint32_t end = token_is(tokens, i, "tensor") && token_is(tokens, i + 1, "<")
-                           ? tokens_angle_end(tokens, i + 1, close)
-                           : 0;
-        bool member = end && token_is_identifier(tokens, end);
-        for (uint32_t k = i; member && k < end; k++) member = !token_is(tokens, k, "tensor_inline");
-        if (member) return i;
-        if (token_is(tokens, i, "{") || token_is(tokens, i, "(")) i = tokens->items[i].partner;
-    }
-    return NO_PLACE;
-}
-
-/* The brace of `struct name {`, or 0. */
-static uint32_t structure_of(const struct tokens *tokens, uint32_t name) {
-    const struct token *wanted = &tokens->items[name];
-    for (uint32_t i = 0; i + 2 < tokens->count; i++) {
-        const struct token *found = &tokens->items[i + 1];
-        if ((token_is(tokens, i, "struct") || token_is(tokens, i, "class")) && token_is(tokens, i + 2, "{") &&
-            found->length == wanted->length &&
-            memcmp(tokens->text + found->start, tokens->text + wanted->start, wanted->length) == 0)
-            return i + 2;
-    }
-    return 0;
-}
-
-/* The tensor in `array<tensor<…>, N> name` or `tensor<…> name[N]`, or NO_PLACE. */
-static uint32_t tensor_in_array(const struct tokens *tokens, uint32_t first, uint32_t last) {
+/* `array<tensor<…>, N> name` or `tensor<…> name[N]`. */
+uint32_t resource_tensor_array(const struct tokens *tokens, uint32_t first, uint32_t last) {
     bool listed = false;
     for (uint32_t i = first; i < last; i++) {
         uint32_t end = token_is(tokens, i, "tensor") && token_is(tokens, i + 1, "<")
@@ -87,17 +59,6 @@ static uint32_t tensor_in_array(const struct tokens *tokens, uint32_t first, uin
                     token_is(tokens, end + 1, "[") && !attribute_list_end(tokens, end + 1);
         if (end && (listed || many)) return i;
         listed |= token_is(tokens, i, "array") && token_is(tokens, i + 1, "<");
-    }
-    return NO_PLACE;
-}
-
-uint32_t resource_tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last) {
-    uint32_t in_array = tensor_in_array(tokens, first, last);
-    if (in_array != NO_PLACE) return in_array;
-    for (uint32_t i = first; i + 1 < last; i++) {
-        bool referred = token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
-        uint32_t open = referred && token_is_identifier(tokens, i) ? structure_of(tokens, i) : 0;
-        if (open) return tensor_in(tokens, open);
     }
     return NO_PLACE;
 }

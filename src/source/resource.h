@@ -8,10 +8,9 @@
 /* The token of the first such type among the tokens [first, last) of an argument, or NO_PLACE. */
 uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t last);
 
-/* A tensor bound by the host in an array of them that an argument, tokens [first, last), is, or in the
- * structure that it points or refers to; NO_PLACE: there is none. Structures are found by their names alone.
- */
-uint32_t resource_tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last);
+/* A tensor bound by the host in an array of them that an argument, tokens [first, last), is; NO_PLACE: there
+ * is none. */
+uint32_t resource_tensor_array(const struct tokens *tokens, uint32_t first, uint32_t last);
 
 /* Whether an argument's attribute belongs only to other stages and resources. */
 bool resource_attribute(const struct tokens *tokens, uint32_t name);

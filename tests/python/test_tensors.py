@@ -1,4 +1,5 @@
 """smelt.Tensor: descriptors, slices, quantisation, arguments of kernels; safetensors files, also of the package."""
+import struct
 import subprocess
 
 import ml_dtypes
@@ -280,3 +281,72 @@ def test_files_are_those_of_the_package(tmp_path, random):
     smelt.safetensors.save(tmp_path / "b.safetensors", values, metadata={"k": "v"})
     again = package.load_file(tmp_path / "b.safetensors")
     assert all(np.array_equal(again[name], values[name]) for name in values)
+
+
+MEMBERS = """
+#include <metal_stdlib>
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+using namespace metal;
+using namespace mpp::tensor_ops;
+using codes = tensor<device metal_fp8_e4m3_format, dextents<int, 2>, tensor_handle,
+                     tensor_blockwise<tensor_plane_scales, device metal_fp8_ue8m0_format, 32, 1>>;
+struct Pair { tensor<device half, dextents<int, 2>> left, right; };
+struct Arguments {
+  uint n;
+  Pair pair;
+  tensor<device float, dextents<long, 2>> out;
+  array<tensor<const device float, dextents<short, 1>>, 2> biases;
+  tensor<device float, dextents<int, 3>> more[2];
+  codes scaled;
+};
+kernel void product(constant Arguments &args [[buffer(0)]], uint2 group [[threadgroup_position_in_grid]]) {
+  matmul2d<matmul2d_descriptor(16, 32, dynamic_extent), execution_simdgroups<4>> op;
+  auto rows = args.pair.left.slice(0, group.y * 16);
+  auto columns = args.pair.right.slice(group.x * 32, 0);
+  auto out = args.out.slice(group.x * 32, group.y * 16);
+  op.run(rows, columns, out);
+}
+kernel void squared(device const Arguments *args [[buffer(0)]], uint2 group [[threadgroup_position_in_grid]]) {
+  matmul2d<matmul2d_descriptor(16, 16, dynamic_extent, false, true), execution_simdgroups<4>> op;
+  auto rows = args->scaled.slice(0, group.y * 16);
+  auto columns = args->scaled.slice(0, group.x * 16);
+  auto out = args->out.slice(group.x * 16, group.y * 16);
+  op.run(rows, columns, out);
+}
+kernel void added(device Arguments *args [[buffer(0)]], uint2 at [[thread_position_in_grid]]) {
+  if (at.x >= (uint)args->out.get_extent(0) || at.y >= (uint)args->out.get_extent(1)) return;
+  args->out[at.x, at.y] += args->biases[0][at.x] + args->biases[1][at.y] + args->n;
+  args->more[1][at.x, at.y, 1] = args->more[0].get(at.x, at.y, 0) + 1;
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu-scalar"])
+def test_tensors_are_members_of_structures(random, device):
+    kernels = smelt.compile_shader(MEMBERS)
+    left, right = random.random((37, 50)).astype(np.float16), random.random((50, 40)).astype(np.float16)
+    out, rows, columns = (np.zeros(shape, np.float32) for shape in ((37, 40), (40,), (37,)))
+    rows[:], columns[:] = random.random(40), random.random(37)
+    more = [random.random((2, 37, 40)).astype(np.float32), np.zeros((2, 37, 40), np.float32)]
+    scaled, _ = smelt.Tensor.quantise(random.standard_normal((37, 64)).astype(np.float32), "fp8_e4m3")
+    tensors = [(smelt.Tensor.from_array(array), size) for array, size in
+               [(left, 4), (right, 4), (out, 8), (rows, 2), (columns, 2), (more[0], 4), (more[1], 4)]] + [(scaled, 4)]
+    arguments = struct.pack("I4x", 7) + b"".join(tensor.member(size) for tensor, size in tensors)
+    kernels.product(arguments, groups=(2, 3), group_size=128, device=device)
+    assert np.allclose(out, left.astype(np.float64) @ right.astype(np.float64), rtol=0, atol=1e-4)
+    before = out.copy()
+    kernels.added(np.frombuffer(arguments, np.uint8).copy(), threads=(48, 40), group_size=(16, 8), device=device)
+    assert np.allclose(out, before + rows + columns[:, None] + 7, rtol=0, atol=1e-4)
+    assert np.array_equal(more[1][1], more[0][0] + 1) and not more[1][0].any()
+    kernels.squared(arguments, groups=(3, 3), group_size=128, device=device)
+    values = np.asarray(scaled.dequantise(), np.float64)
+    assert np.allclose(out[:, :37], values @ values.T, rtol=0, atol=1e-4)
+
+
+def test_member_states_what_does_not_fit():
+    tensor = smelt.Tensor.from_array(np.zeros((2, 200), np.float32))
+    assert [len(tensor.member(size)) for size in (2, 4, 8)] == [64, 64, 72]
+    with pytest.raises(ValueError, match="dimension 0 .0 is the innermost. is 200; an index of 1 bytes holds at most 127"):
+        tensor.member(1)
+    with pytest.raises(ValueError, match="index_bytes is 3, expected 1, 2, 4 or 8"):
+        tensor.member(3)
