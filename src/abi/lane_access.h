@@ -39,6 +39,12 @@ struct lane_test {
 /* Whether the address of an active lane is outside. */
 KEEPS_REGISTERS bool smelt_runtime_finds_outside(struct lane_test *test);
 
+/* The same for addresses in memory, of at most 32 lanes: the first active lane whose address is outside, or
+ * NO_LANE. */
+#define NO_LANE 32
+KEEPS_REGISTERS uint32_t smelt_runtime_lane_outside(const uint64_t *addresses, uint32_t lanes, uint64_t start,
+                                                    uint64_t count);
+
 #define MOST_WRAPPED 2
 
 /* The same test of addresses that were computed with unsigned indexes taken as signed: where an index is

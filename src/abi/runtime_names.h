@@ -73,7 +73,8 @@
     X(smelt_runtime_store_row_4)   \
     X(smelt_runtime_store_row_8)   \
     X(smelt_runtime_finds_outside) \
-    X(smelt_runtime_finds_wrapped)
+    X(smelt_runtime_finds_wrapped) \
+    X(smelt_runtime_lane_outside)
 
 /* Arithmetic on vectors (vector_math.h). */
 #define RUNTIME_OF_VECTORS(X) X(smelt_runtime_fma_4)

@@ -3,6 +3,7 @@
  * the runtime looks at the active ones. Other addresses are compared lane by lane. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/cpu/inside.h"
+#include "compiler/simd/gang_access.h"
 #include "compiler/simd/wrapped.h"
 
 #include <stddef.h>
@@ -522,8 +523,8 @@ static LLVMValueRef count_from_root(struct simd *s, LLVMValueRef call, const str
     return LLVMBuildLShr(b, room, i64_constant(s, (uint64_t)log), "");
 }
 
-/* i1: whether an index of a chunk may be outside; NULL: indexes may not be compared. */
-static LLVMValueRef index_is_outside(struct simd *s, LLVMValueRef call, int chunk) {
+/* The lanes of a chunk whose index may be outside; NULL: indexes may not be compared. */
+static LLVMValueRef indexes_outside(struct simd *s, LLVMValueRef call, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     struct place place;
     int64_t added = 0;
@@ -544,8 +545,13 @@ static LLVMValueRef index_is_outside(struct simd *s, LLVMValueRef call, int chun
     if (added) index = LLVMBuildAdd(b, index, chunk_splat(s, simd_i32(s, (uint32_t)added)), "");
     LLVMValueRef outside = LLVMBuildICmp(b, LLVMIntUGE, index, chunk_splat(s, count), "");
     LLVMValueRef mask = mask_chunk(s, chunk);
-    if (mask) outside = LLVMBuildSelect(b, mask, outside, LLVMConstNull(mask_type(s)), "");
-    return mask_any(s, &outside, 1);
+    return mask ? LLVMBuildSelect(b, mask, outside, LLVMConstNull(mask_type(s)), "") : outside;
+}
+
+/* i1: whether an index of a chunk may be outside; NULL: indexes may not be compared. */
+static LLVMValueRef index_is_outside(struct simd *s, LLVMValueRef call, int chunk) {
+    LLVMValueRef outside = indexes_outside(s, call, chunk);
+    return outside ? mask_any(s, &outside, 1) : NULL;
 }
 
 static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
@@ -593,12 +599,61 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     if (!always) end_rare(s);
 }
 
+/* i1: whether an address of the gang may be outside; NULL: nothing simpler than the addresses may be
+ * compared. */
+static LLVMValueRef may_be_outside(struct simd *s, LLVMValueRef call, bool piece) {
+    LLVMValueRef outside[GANG_MAX_LANES], any = NULL, start = LLVMGetOperand(call, INSIDE_START),
+                                          extent = LLVMGetOperand(call, INSIDE_EXTENT),
+                                          address = LLVMGetOperand(call, INSIDE_ADDRESS);
+    uint64_t low = constant_of(call, INSIDE_LOW), bytes = constant_of(call, INSIDE_BYTES);
+    for (int c = 0; c < s->chunk_count; c++) {
+        if (piece)
+            any = either(s, any, piece_is_outside(s, address, c, low, bytes, start, extent));
+        else if (!(outside[c] = indexes_outside(s, call, c)))
+            return NULL;
+    }
+    return piece ? any : mask_any(s, outside, s->chunk_count);
+}
+
+/* Of quick code: the same for all chunks at once, with a function that looks at the lanes. */
+static void emit_for_chunks(struct simd *s, LLVMValueRef call) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT),
+                 when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS),
+                 numbers[GANG_MAX_LANES];
+    bool piece = is_piece(s, address, start, extent), always = LLVMIsConstant(when);
+    for (int c = 0; c < s->chunk_count; c++)
+        (void)(piece ? chunk_scalar(s, address, c) : chunk_of(s, address, c));
+    read_root(s, address);
+    if (!always) begin_rare(s, scalar_of(s, when));
+    LLVMBasicBlockRef inside = simd_block(s, "inside");
+    LLVMValueRef misses = may_be_outside(s, call, piece);
+    if (misses) {
+        LLVMBasicBlockRef beyond = simd_block(s, "beyond");
+        inside_branch(s->unit, misses, beyond, inside);
+        LLVMPositionBuilderAtEnd(b, beyond);
+    }
+    for (int c = 0; c < s->chunk_count; c++)
+        numbers[c] = lane_numbers(s, address, c, constant_of(call, INSIDE_LOW));
+    gang_access_test(s, LLVMGetOperand(call, INSIDE_SITES), numbers, start_of(s, start),
+                     exact_count(s, extent, constant_of(call, INSIDE_BYTES)), extent_of(s, extent), inside);
+    LLVMPositionBuilderAtEnd(b, inside);
+    if (!always) end_rare(s);
+}
+
+static bool is_for_chunks(struct simd *s, LLVMValueRef call) {
+    return gang_access_suits(s) && shape_of(s, LLVMGetOperand(call, INSIDE_START)) == SHAPE_UNIFORM &&
+           shape_of(s, LLVMGetOperand(call, INSIDE_EXTENT)) == SHAPE_UNIFORM;
+}
+
 void emit_inside(struct simd *s, LLVMValueRef call, int chunk) {
     if (s->inside_answered && LLVMGetOperand(call, INSIDE_WHEN) == s->inside_answered) return;
     if (emit_inside_is_once(s, call))
         emit_for_gang(s, call);
-    else
+    else if (!is_for_chunks(s, call))
         emit_for_chunk(s, call, chunk);
+    else if (chunk == 0)
+        emit_for_chunks(s, call);
 }
 
 /* ---- Questions of loops. */

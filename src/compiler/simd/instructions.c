@@ -185,7 +185,7 @@ static void emit_of_run(struct simd *s, const struct run *run, int n, int chunk)
 }
 
 static void flush(struct simd *s, struct run *run) {
-    if (simd_goes_together(s)) {
+    if (simd_goes_together(s) || s->brief) {
         for (int n = 0; n < run->count; n++)
             for (int chunk = s->first_chunk; chunk < s->end_chunk; chunk++) emit_of_run(s, run, n, chunk);
     } else {

@@ -8,6 +8,7 @@
  *   a small table      (loads) of the kernel's own: permuted vectors of it: table.c
  *   varying            tested at run time: unknown.c
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
+#include "compiler/simd/gang_access.h"
 #include "compiler/simd/neighbours.h"
 
 #include <string.h>
@@ -221,6 +222,34 @@ static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef base, 
     access_split_end(s, &split);
 }
 
+/* ---- Quick code: what neither one vector or two nor an instruction of the CPU accesses. */
+
+#define MOST_BRIEF_WINDOW 2 /* vectors */
+
+/* Whether vectors that cover a pattern are the way to load it. */
+static bool is_covered(const struct simd *s, const struct pattern *p, LLVMValueRef mask) {
+    if (s->brief && p->window > MOST_BRIEF_WINDOW * s->chunk_lanes) return false;
+    return p->small && !p->spread && !(mask && p->repeats);
+}
+
+static LLVMValueRef load_brief(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef base,
+                               const int64_t *offsets) {
+    LLVMTypeRef element = LLVMTypeOf(load);
+    if (gang_access_is_call(s, element)) return gang_access_load(s, load, chunk);
+    return access_gather(s, element, spread_addresses(s, base, offsets), mask_chunk(s, chunk),
+                         (int)LLVMGetAlignment(load));
+}
+
+static void store_brief(struct simd *s, LLVMValueRef store, int chunk, LLVMValueRef base,
+                        const int64_t *offsets) {
+    LLVMValueRef value = LLVMGetOperand(store, 0);
+    if (gang_access_is_call(s, LLVMTypeOf(value)))
+        gang_access_store(s, store);
+    else
+        access_scatter(s, chunk_of(s, value, chunk), spread_addresses(s, base, offsets), mask_chunk(s, chunk),
+                       (int)LLVMGetAlignment(store));
+}
+
 static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result;
     LLVMTypeRef element = LLVMTypeOf(load);
@@ -247,10 +276,12 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
         result = chunk_splat(s, access_load_one(s, element, byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
         result = access_load(s, element, byte_address(s, base, p.low), mask, p.align);
+    } else if (s->brief && !is_covered(s, &p, mask)) {
+        result = load_brief(s, load, chunk, base, offsets);
     } else if (lacks_masked(s, element, mask)) {
         explain(s, load, chunk, "load: constant offsets; one lane at a time unless all are on");
         result = load_split(s, element, base, offsets, &p, mask, align);
-    } else if (p.small && !p.spread && !(mask && p.repeats)) {
+    } else if (is_covered(s, &p, mask)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
         result = load_pattern(s, element, base, &p, mask);
     } else if (rows_load(s, load, chunk, &result)) {
@@ -288,6 +319,8 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         access_store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
         access_store(s, vector, byte_address(s, base, p.low), mask, p.align);
+    } else if (s->brief) {
+        store_brief(s, store, chunk, base, offsets);
     } else if (lacks_masked(s, LLVMTypeOf(value), mask)) {
         explain(s, store, chunk, "store: constant offsets; one lane at a time unless all are on");
         store_split(s, vector, base, offsets, mask, align);

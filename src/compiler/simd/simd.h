@@ -94,6 +94,13 @@ struct inside_rare {
     LLVMBasicBlockRef end, after;
 };
 
+/* The access of a gang that is being written chunk by chunk (gang_access.c): of loads, all chunks' values. */
+struct gang_access {
+    LLVMValueRef access, addresses, values; /* the slots of lanes' addresses and values */
+    LLVMTypeRef element;                    /* of the slot of values */
+    int serial;
+};
+
 struct simd {
     struct unit *unit;
     struct arena arena;
@@ -126,6 +133,7 @@ struct simd {
     struct item *items;
     int item_count;
     /* Emission. */
+    bool brief; /* quick code: an access calls a function for all lanes rather than branch for a chunk */
     bool many_accesses;             /* they must not branch one by one */
     bool many_unknown;              /* … nor those whose addresses only the run can tell */
     int current;                    /* block being emitted … */
@@ -137,6 +145,7 @@ struct simd {
     LLVMValueRef address_slot;          /* a chunk's addresses in such accesses */
     struct inside_count *inside_counts; /* inside.c: of extents, computed once */
     struct inside_rare inside_rare;     /* … and the last block of tests that a loop's answer leads to */
+    struct gang_access gang_access;     /* gang_access.c */
     LLVMValueRef lane_test; /* a slot for a struct lane_test, shared by all tests; NULL: none yet */
     LLVMValueRef
         inside_answered; /* … an answer that is known to be no: tests that wait for it are left out */

@@ -16,9 +16,11 @@
 LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(b);
     LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->slots_block));
     LLVMValueRef slot = LLVMBuildAlloca(b, type, "");
     LLVMPositionBuilderAtEnd(b, here);
+    LLVMSetCurrentDebugLocation2(b, line);
     return slot;
 }
 

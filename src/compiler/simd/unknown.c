@@ -4,7 +4,7 @@
  * Most access an element of an array by an index of at most 32 bits. A scalar base and a vector of indexes
  * then take half of the registers and instructions that addresses would, and one gather instead of two. */
 #include "compiler/bounds/bounds.h"
-#include "compiler/simd/simd.h"
+#include "compiler/simd/gang_access.h"
 
 /* Where the lanes of a chunk access. */
 struct target {
@@ -152,8 +152,15 @@ static bool has_ways(struct simd *s) {
     return !s->many_unknown && !access_is_rare(s);
 }
 
+/* With 256 bits, an instruction gathers by indexes. */
+static bool is_for_gang(struct simd *s, const struct target *t) {
+    bool indexed = t->size == 4 && s->vector_bits == 256 && t->elements.base;
+    return gang_access_is_call(s, t->element) && !indexed;
+}
+
 LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk) {
     struct target t = find_target(s, load, chunk);
+    if (is_for_gang(s, &t)) return gang_access_load(s, load, chunk);
     if (!has_ways(s)) return gather(s, &t);
     LLVMBuilderRef b = s->unit->builder;
     struct ways w = choose_way(s, &t);
@@ -182,6 +189,10 @@ LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk) {
 void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk) {
     LLVMValueRef vector = chunk_of(s, LLVMGetOperand(store, 0), chunk);
     struct target t = find_target(s, store, chunk);
+    if (gang_access_is_call(s, t.element)) {
+        gang_access_store(s, store);
+        return;
+    }
     if (!has_ways(s)) {
         access_scatter(s, vector, address_of(s, &t, t.elements.indexes), t.mask, t.align);
         return;

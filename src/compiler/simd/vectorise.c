@@ -546,8 +546,9 @@ static smelt_status vectorise(struct simd *s) {
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
     if (unit->request->output == COMPILE_WHY) report_control_flow(s);
     bool speculate = unit->form == FORM_BEST && s->chunk_lanes > 1 && speculation_pays(s);
-    s->many_accesses = count_accesses(s) * s->chunk_count > MANY_ACCESSES;
-    s->many_unknown = count_unknown(s) * s->chunk_count > MANY_UNKNOWN;
+    s->brief = unit->result->image.quick && s->chunk_lanes > 1;
+    s->many_accesses = s->brief || count_accesses(s) * s->chunk_count > MANY_ACCESSES;
+    s->many_unknown = s->brief || count_unknown(s) * s->chunk_count > MANY_UNKNOWN;
     TRY(simd_emit(s));
     if (speculate && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;

@@ -101,6 +101,15 @@ bool smelt_runtime_finds_outside(struct lane_test *test) {
     return finds(test, NULL, 0);
 }
 
+uint32_t smelt_runtime_lane_outside(const uint64_t *addresses, uint32_t lanes, uint64_t start,
+                                    uint64_t count) {
+    /* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): __builtin_ctz is no call */
+    FOR_EACH_LANE(lane, lanes) {
+        if (addresses[lane] - start >= count) return lane;
+    }
+    return NO_LANE;
+}
+
 bool smelt_runtime_finds_wrapped(struct wrapped_test *wrapped) {
     return finds(&wrapped->test, wrapped->indexes, wrapped->count);
 }
