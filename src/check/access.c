@@ -167,11 +167,28 @@ static char *access_any(struct check *check, char *address, const char *base, ui
     return address;
 }
 
+/* A value of threadgroup memory that was never set gets the name of its array when it is read. */
+static void name_undefined(struct check *check, const char *address, const char *base, uint64_t extent,
+                           const struct check_site *site) {
+    const struct region *region = &check->threadgroup;
+    if (address < region->start || address >= region->end) return;
+    size_t offset = (size_t)(address - region->start);
+    uint32_t *origin = &region->origins[offset / 4];
+    if (!region->shadow[offset] || !*origin) return;
+    const struct origin *known = &check->origins[*origin];
+    if (known->kind != ORIGIN_THREADGROUP || known->what) return;
+    const char *name = extent ? site->name : of_slot(check, base, 1).name;
+    *origin = undefined_origin(check, ORIGIN_THREADGROUP, name);
+}
+
 char *smelt_check_access(char *address, const char *base, uint64_t extent, uint64_t bytes, uint32_t flags,
                          const struct check_site *site) {
     struct check *check = check_this;
-    if (is_usual(check, address, base, extent, bytes, flags, site)) return address;
-    return access_any(check, address, base, extent, bytes, flags, site);
+    if (!is_usual(check, address, base, extent, bytes, flags, site))
+        address = access_any(check, address, base, extent, bytes, flags, site);
+    if (CHECK_SPACE(flags) == CHECK_THREADGROUP && CHECK_ACCESS(flags) == CHECK_READ)
+        name_undefined(check, address, base, extent, site);
+    return address;
 }
 
 char *smelt_check_object(char *address) {

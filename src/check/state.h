@@ -78,7 +78,7 @@ enum origin_kind {
     ORIGIN_VARIABLE,   /* the site of its declaration */
     ORIGIN_ARRAY,      /* a private array: its name */
     ORIGIN_ARGUMENT,   /* an output: its struct check_argument */
-    ORIGIN_THREADGROUP /* NULL */
+    ORIGIN_THREADGROUP /* the name of the array; NULL: not known yet */
 };
 
 struct origin {

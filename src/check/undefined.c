@@ -209,6 +209,7 @@ static const char *what_is(struct check *check, const struct origin *origin, con
         told->argument = findings_text(check->findings, "%s", argument->name);
         return findings_text(check->findings, "output '%s'", argument->name);
     case ORIGIN_THREADGROUP:
+        if (origin->what) accessed = origin->what;
         if (!accessed || !*accessed) return "threadgroup memory";
         told->argument = findings_text(check->findings, "%s", accessed);
         return findings_text(check->findings, "threadgroup memory '%s'", accessed);
