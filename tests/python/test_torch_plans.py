@@ -176,3 +176,54 @@ def test_attention_over_lines(dtype):
         lines.requires_grad_()
         attention_over_lines(q, k, v, lines, columns, scale=0.3).sum().backward()
         assert lines.grad is not None and lines.grad.shape == lines.shape
+
+
+def test_calls_through_the_dispatcher_take_the_short_way(monkeypatch):
+    taken = []
+    at_once = smelt.torch.Op._at_once
+
+    def counted(self, args):
+        made = at_once(self, args)
+        if not torch.compiler.is_compiling():
+            taken.append(made is not None)
+        return made
+    monkeypatch.setattr(smelt.torch.Op, "_at_once", counted)
+    x = torch.randn(3)
+    compiled = torch.compile(lambda x: twice(x + 1, 3.0), fullgraph=True)
+    compiled(x)
+    for call, expected in ((lambda: twice.overload(x, 3.0), x * 3), (lambda: twice.overload(x), x * 2),
+                           (lambda: compiled(x), (x + 1) * 3)):
+        taken.clear()
+        torch.testing.assert_close(call(), expected)
+        assert taken == [True]
+    taken.clear()
+    torch.testing.assert_close(twice.overload(x=x, factor=3.0), x * 3)
+    assert taken == [True]
+    taken.clear()
+    with Modes() as mode:
+        twice.overload(x)
+    assert mode.seen[0] == "tests::plan_twice" and True not in taken
+
+
+def test_an_operation_registered_again_replaces_the_short_way():
+    for factor in (2, 3):
+        @smelt.torch.op("tests::plan_again")
+        def scaled_again(x: torch.Tensor) -> torch.Tensor:
+            return x * factor
+
+        @scaled_again.vjp
+        def scaled_again_vjp(x, cotangent, output):
+            return cotangent * factor
+        x = torch.ones(2, requires_grad=True)
+        assert torch.ops.tests.plan_again(x.detach()).tolist() == [factor] * 2
+        torch.ops.tests.plan_again(x).sum().backward()
+        assert x.grad.tolist() == [factor] * 2
+
+
+def test_fresh_results_are_not_checked():
+    for fresh in (False, True):
+        @smelt.torch.op(f"tests::plan_fresh_{fresh}", fresh=fresh)
+        def same(x: torch.Tensor) -> torch.Tensor:
+            return x
+        x = torch.ones(2)
+        assert (same(x) is x) == fresh

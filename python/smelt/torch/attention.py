@@ -18,7 +18,7 @@ _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 _MOST_DEPTH = 256  # of the kernel
 
 
-@op("smelt::attention")
+@op("smelt::attention", fresh=True)
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, scale: float, causal: bool,
               derive_mask: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """The result, and the logarithm of each row's sum of exponentials, which its gradients need. mask: None, or four
@@ -84,7 +84,7 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     return attention(q, k, v, mask, float(scale), causal, derive_mask)[0]
 
 
-@op("smelt::attention_with_bias")
+@op("smelt::attention_with_bias", fresh=True)
 def _with_bias(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lines: torch.Tensor, columns: torch.Tensor,
                scale: float) -> torch.Tensor:
     return _attention_of(q, k, v, None, None, lines, columns, scale, False, False)

@@ -9,16 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import library as torch_library
 
 import smelt
-from smelt.torch.plans import is_plain
+from smelt.torch.plans import is_simple, is_watched
 
 __all__ = ["Op", "autograd_function", "from_kernel", "op"]
 
 _BY_POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_SHORT: dict[str, torch_library.Library] = {}  # by the operation's name: what Op._shorten registered
 
 
-def op(name: str) -> Callable[[Callable], Op]:
+def op(name: str, *, fresh: bool = False) -> Callable[[Callable], Op]:
     """A decorator that registers a function of tensors as the operation `name`, "library::operation", of PyTorch.
 
         @smelt.torch.op("mylib::scale")
@@ -37,6 +39,9 @@ def op(name: str) -> Callable[[Callable], Op]:
     the function is run too: kernels then give back empty tensors of their output_shapes. A function that looks at
     elements, or calls functions of a smelt.library, needs `Op.fake`.
 
+    fresh: the function promises that its results share no memory with arguments or each other, as those of kernels; calls
+    need not check it then, and take less time.
+
     Where an argument has no elements and so no result has any, nothing is launched; a gradient is then zeros.
 
     A smelt.custom_function can be given as well, and brings its VJP. A name that is registered again is replaced.
@@ -45,7 +50,7 @@ def op(name: str) -> Callable[[Callable], Op]:
         raise ValueError(f"smelt.torch.op: the name is {name!r}; expected \"library::operation\"")
 
     def register(function: Callable) -> Op:
-        return Op(name, function)
+        return Op(name, function, fresh)
 
     return register
 
@@ -53,13 +58,14 @@ def op(name: str) -> Callable[[Callable], Op]:
 class Op:
     """An operation of PyTorch, from `op` or `from_kernel`. Call it with tensors, like the function it wraps."""
 
-    def __init__(self, name: str, function: Any):
+    def __init__(self, name: str, function: Any, fresh: bool = False):
         given_vjp = None
         if isinstance(function, smelt.custom_function):
             function, given_vjp = function.f, function._vjp
         functools.update_wrapper(self, function)
         self.name = name
         self._function = function
+        self._fresh = fresh
         self._vjp: Callable | None = None
         self._vjp_op: Any = None
         self._vjp_step: Any = None
@@ -67,12 +73,14 @@ class Op:
         self._signature, self._outputs = _typed_signature(name, function)
         self._kinds = [_kind_of(parameter.annotation) for parameter in self._signature.parameters.values()]
         definition = torch.library.custom_op(name, self._run, mutates_args=(), schema=_schema(name, self._signature))
+        self._definition = definition
         definition.register_fake(self._run_fake)
         definition.register_autograd(self._backward, setup_context=self._keep)
         library, _, operation = name.partition("::")
         self.overload = getattr(getattr(torch.ops, library), operation).default
         """torch's object for the operation, which torch.library.opcheck takes."""
         definition.register_vmap(functools.partial(_mapped, self.overload))
+        self._shorten()
         self._functional = self._make_functional()
         if given_vjp is not None:
             self.vjp(given_vjp)
@@ -88,27 +96,56 @@ class Op:
             return self._functional.apply(*bound.args)
         return self.overload(*args, **kwargs)
 
-    def _at_once(self, args: tuple) -> Any:
+    def _at_once(self, args: Sequence) -> Any:
         """The result of a call that needs nothing of torch's dispatcher; else None."""
-        given, tensors = list(args), []
+        if is_watched():
+            return None
+        given, graded, some = args, torch.is_grad_enabled(), False
         for i, (x, (kind, optional)) in enumerate(zip(args, self._kinds)):
-            if isinstance(x, torch.Tensor):
-                if kind is not torch.Tensor or x.numel() == 0:
+            if kind is torch.Tensor and x is not None:
+                if not is_simple(x, graded) or x.numel() == 0:
                     return None
-                tensors.append(x)
+                some = True
             elif x is None:
                 if not optional:
                     return None
             elif type(x) is not kind:
                 if kind is not float or type(x) is not int:
                     return None
-                given[i] = float(x)
-        if not tensors or not is_plain(tensors):
+                given = (*given[:i], float(x), *given[i + 1:])
+        if not some:
             return None
-        if not torch.is_grad_enabled():
-            return _results(self.name, self._function(*given), self._outputs, args)
+        if not graded:
+            return _results(self.name, self._function(*given), self._outputs, None if self._fresh else args)
         with torch.no_grad():
-            return _results(self.name, self._function(*given), self._outputs, args)
+            return _results(self.name, self._function(*given), self._outputs, None if self._fresh else args)
+
+    def _shorten(self) -> None:
+        """Lets calls through torch's dispatcher, as those of compiled graphs, take the same short way: the dispatcher's
+        first stop, autograd, calls _at_once. Where torch has other internals, calls take the long way."""
+        before = _SHORT.pop(self.name, None)
+        if before is not None:
+            before._destroy()
+        try:
+            from torch._library.autograd import make_autograd_impl
+            whole = make_autograd_impl(self.overload, self._definition)
+            library, _, operation = self.name.partition("::")
+            short = torch_library.Library(library, "FRAGMENT")
+        except (ImportError, AttributeError, TypeError):
+            return
+        count = len(self._kinds)
+
+        def run(keys: Any, *args: Any, **named: Any) -> Any:
+            if not named:
+                given = args if len(args) == count else _filled(self._signature, args)
+                made = self._at_once(given)
+                if made is not None:
+                    return made
+            return whole(keys, *args, **named)
+
+        for key in ("AutogradCPU", "AutogradCUDA"):
+            short.impl(operation, run, key, with_keyset=True)
+        _SHORT[self.name] = short
 
     def _make_functional(self) -> Any:
         """The operation as torch.func takes it."""
@@ -250,7 +287,7 @@ def from_kernel(
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(each, _BY_POSITION, annotation=(types or {}).get(each, torch.Tensor))
          for each in kernel.input_names], return_annotation=returned)
-    made = Op(name, run)
+    made = Op(name, run, fresh="out" not in arguments)
     if vjp is not None:
         made.vjp(vjp)
     return made
@@ -358,18 +395,19 @@ def _filled(signature: inspect.Signature, args: Sequence) -> tuple:
 
 # ---- Results.
 
-def _results(name: str, result: Any, count: int | None, args: Sequence) -> Any:
-    """What the function returned, checked: a tensor, or a tuple of count; none shares memory with an argument."""
+def _results(name: str, result: Any, count: int | None, args: Sequence | None) -> Any:
+    """What the function returned, checked: a tensor, or a tuple of count; none shares memory with an argument. args: None
+    if they are known to share none."""
     if count is None:
         if not isinstance(result, torch.Tensor):
             raise TypeError(f"{name}: the function returned {_kind(result)}; expected one tensor")
-        return _unshared([result], args)[0]
+        return result if args is None else _unshared([result], args)[0]
     if not isinstance(result, (tuple, list)) or len(result) != count:
         raise TypeError(f"{name}: the function returned {_kind(result)}; expected a tuple of {count} tensors")
     for i, each in enumerate(result):
         if not isinstance(each, torch.Tensor):
             raise TypeError(f"{name}: result {i} of the function is {_kind(each)}; expected a tensor")
-    return tuple(_unshared(list(result), args))
+    return tuple(result) if args is None else tuple(_unshared(list(result), args))
 
 
 def _empty_results(run: Callable, args: Sequence) -> Any:

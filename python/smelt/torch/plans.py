@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["SEEN", "Plans", "add_tensors", "is_plain", "is_watched"]
+__all__ = ["SEEN", "Plans", "add_tensors", "is_plain", "is_simple", "is_watched"]
 
 _STRIDED = torch.strided
 _TYPES = frozenset((torch.Tensor, torch.nn.Parameter))
@@ -46,9 +46,14 @@ def is_plain(tensors: Sequence[torch.Tensor]) -> bool:
         return False
     graded = _grad_enabled()
     for x in tensors:
-        if type(x) not in _TYPES or (graded and x.requires_grad) or x.layout is not _STRIDED or not (x.is_cpu or x.is_cuda):
+        if not is_simple(x, graded):
             return False
     return True
+
+
+def is_simple(x: Any, graded: bool) -> bool:
+    """is_plain for one value, except for is_watched(). graded: gradients are enabled."""
+    return type(x) in _TYPES and not (graded and x.requires_grad) and x.layout is _STRIDED and (x.is_cuda or x.is_cpu)
 
 
 def add_tensors(key: list, inputs: Sequence, places: Sequence[int]) -> bool:
