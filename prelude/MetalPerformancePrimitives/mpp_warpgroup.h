@@ -118,24 +118,6 @@ template <class W> METAL_FUNC void multiply_stage(uint stage, uint group, bool f
   __smelt_ptx_wgmma_commit();
 }
 
-// Warpgroups take turns to begin products, from the first to the last and again: while one adds its products to its sums, the
-// tensor cores compute those of another. (If they began together, they would also end and add together.) The first warpgroup takes
-// the first turn. In end_turns it also takes the turn that the last warpgroup passes on at the end.
-template <class W> METAL_FUNC void begin_turns(uint group) {
-  if constexpr (W::count > 1)
-    if (group == W::count - 1) __smelt_ptx_group_arrive(1, 256);
-}
-template <class W> METAL_FUNC void take_turn(uint group) {
-  if constexpr (W::count > 1) __smelt_ptx_group_sync(1 + group, 256);
-}
-template <class W> METAL_FUNC void pass_turn(uint group) {
-  if constexpr (W::count > 1) __smelt_ptx_group_arrive(group == W::count - 1 ? 1 : 2 + group, 256);
-}
-template <class W> METAL_FUNC void end_turns(uint group) {
-  if constexpr (W::count > 1)
-    if (group == 0) __smelt_ptx_group_sync(1, 256);
-}
-
 // Adds the products of the 128 terms in a stage. The tensor cores' own sums of bytes have few bits: no more than a stage's
 // terms are added up there.
 template <class W> METAL_FUNC void multiply_bytes(uint stage, uint group, float (&sums)[W::sums]) {
@@ -144,13 +126,11 @@ template <class W> METAL_FUNC void multiply_bytes(uint stage, uint group, float 
   _Pragma("clang loop unroll(full)") for (uint i = 0; i < (uint)W::tall; i++)
     _Pragma("clang loop unroll(full)") for (uint j = 0; j < (uint)(W::wide * parts); j++) {
       float some[part / 2];
-      take_turn<W>(group);
       __smelt_ptx_wgmma_fence();
       _Pragma("clang loop unroll(full)") for (uint k = 0; k < 4; k++)
         __smelt_ptx_wgmma(some, matrix_at(left + i * 8192 + k * 32, 8192), matrix_at(right + j * part * 128 + k * 32, 8192), k > 0, part,
                           W::type, 0, 0);
       __smelt_ptx_wgmma_commit();
-      pass_turn<W>(group);
       __smelt_ptx_wgmma_finish(some, part / 2, 0);
       float(&own)[part / 2] = *(float(*)[part / 2])(sums + (i * W::wide * parts + j) * (part / 2));
       _Pragma("clang loop unroll(full)") for (int at = 0; at < part / 2; at++) own[at] += some[at];
@@ -212,32 +192,29 @@ METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uin
 
   if constexpr (W::bytes_each) {
     _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) sums[at] = 0;
-    begin_turns<W>(group);
   }
   uint stage = 0, parity = 0, before = 0, parity_before = 0;
   for (uint block = 0; block < blocks; block++) {
     __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
+    // What has been multiplied may be filled again: of bytes this block, otherwise the one before.
+    uint left = emptied + 8 * before;
     if constexpr (W::bytes_each) {
       multiply_bytes<W>(memory + stage * W::stage_bytes, group, sums);
+      left = emptied + 8 * stage;
     } else {
       multiply_stage<W>(memory + stage * W::stage_bytes, group, block == 0, sums);
-      // The products of the block before are done: its stage may be filled again.
       __smelt_ptx_wgmma_wait(1);
     }
-    if (block > 0) {
-      __smelt_ptx_barrier_arrive(emptied + 8 * before, (__smelt_thread_index() & 127) == 0);
-      if (simdgroup == 0 && block - 1 + stages < blocks) {
-        __smelt_ptx_barrier_wait(emptied + 8 * before, parity_before);
-        copy(before, block - 1 + stages);
-      }
+    __smelt_ptx_barrier_arrive(left, (__smelt_thread_index() & 127) == 0 && (W::bytes_each || block > 0));
+    // The block before is filled, so that no warpgroup waits for what another one has just begun.
+    if (simdgroup == 0 && block > 0 && block - 1 + stages < blocks) {
+      __smelt_ptx_barrier_wait(emptied + 8 * before, parity_before);
+      copy(before, block - 1 + stages);
     }
     before = stage, parity_before = parity;
     if (++stage == stages) stage = 0, parity ^= 1;
   }
-  if constexpr (W::bytes_each)
-    end_turns<W>(group);
-  else
-    __smelt_ptx_wgmma_finish(sums, W::sums, 0);
+  if constexpr (!W::bytes_each) __smelt_ptx_wgmma_finish(sums, W::sums, 0);
   __smelt_threadgroup_barrier(2, 0, "");
   if (leads)
     for (uint s = 0; s < stages; s++) {
