@@ -1,19 +1,21 @@
 // Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal precedes this
-// text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 and ATTENTION_KEYS 128.
+// text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 or 192 and ATTENTION_KEYS 128.
 //
-// A threadgroup of three warpgroups, 384 threads, computes 128 rows at a time, some tiles one after the other (tiles_of_group).
-// The last two warpgroups have 64 rows each. The first copies these rows of q, and blocks of keys and values, to threadgroup
+// A threadgroup computes ATTENTION_ROWS rows at a time, some tiles one after the other (tiles_of_group). It has a warpgroup, of 128
+// threads, for every 64 rows, and one before them. That one copies these rows of q, and blocks of keys and values, to threadgroup
 // memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread holds scores of two rows, as the
 // products leave them. Their exponentials, rounded, are the left matrix of the next product without a move. Products of one block
 // with the values run while the next block's exponentials are computed.
 //
 // Rows of q, k and v begin at multiples of 16 bytes; where, size.places says.
 
-static_assert(sizeof(T) == 2 && (D == 64 || D == 128) && ROWS == 128 && KEYS == 128, "the tile of this kernel");
+static_assert(sizeof(T) == 2 && (D == 64 || D == 128) && (ROWS == 128 || ROWS == 192) && KEYS == 128, "the tile of this kernel");
 constant constexpr uint bfloat_type = is_same_v<T, bfloat>, map_type = bfloat_type ? 10 : 6;
-// Bytes of 128 rows of 64 elements, of a tile, and what lies in threadgroup memory: queries, keys, values, barriers.
-constant constexpr uint part = 128 * 128, tile = D / 64 * part, stages = D == 64 ? 4 : 2;
-constant constexpr uint keys_at = tile, values_at = keys_at + stages * tile, barriers_at = values_at + stages * tile;
+// Warpgroups that compute, and the registers of their threads.
+constant constexpr uint computing = ROWS / 64, registers = computing == 2 ? 240 : 160;
+// Bytes of 64 elements of all rows or keys, of a tile, and what lies in threadgroup memory: queries, keys, values, barriers.
+constant constexpr uint rows_part = ROWS * 128, part = KEYS * 128, tile = D / 64 * part, stages = D == 64 ? 4 : 2;
+constant constexpr uint keys_at = D / 64 * rows_part, values_at = keys_at + stages * tile, barriers_at = values_at + stages * tile;
 // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
 constant constexpr uint needed = barriers_at + 8 * (4 * stages + 2) + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
 constant constexpr float log2_e = 1.44269504f;
@@ -33,8 +35,8 @@ inline void begin_scores(uint queries, uint keys, thread float (&scores)[64]) {
     __smelt_ptx_wgmma_fence();
 #pragma unroll
     for (uint i = 0; i < D / 16; i++) {
-        const uint at = i / 4 * part + i % 4 * 32;
-        __smelt_ptx_wgmma(scores, further(left, at), further(right, at), i > 0, 128, bfloat_type, 0, 0);
+        __smelt_ptx_wgmma(scores, further(left, i / 4 * rows_part + i % 4 * 32), further(right, i / 4 * part + i % 4 * 32), i > 0, 128,
+                          bfloat_type, 0, 0);
     }
     __smelt_ptx_wgmma_commit();
 }
@@ -235,18 +237,18 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         device const T *const data = (simdgroup == 0 ? q : simdgroup == 1 ? k : v) + place.first;
         const uint scratch = memory + (simdgroup == 0 ? 0 : simdgroup == 1 ? keys_at : values_at);
         __smelt_ptx_tensor_map_of(maps + 128 * simdgroup, scratch, (ulong)data, simdgroup == 2 ? size.value_depth : size.depth,
-                                  simdgroup == 0 ? size.rows : size.keys, place.row * 2ul, 64, KEYS, map_type, place.count,
-                                  place.between * 2ul);
+                                  simdgroup == 0 ? size.rows : size.keys, place.row * 2ul, 64, simdgroup == 0 ? ROWS : KEYS, map_type,
+                                  place.count, place.between * 2ul);
     }
     if (thread_index == 96) {
         for (uint s = 0; s < stages; s++) {
             __smelt_ptx_barrier_init(keys_filled + 8 * s, 1);
             __smelt_ptx_barrier_init(values_filled + 8 * s, 1);
-            __smelt_ptx_barrier_init(keys_empty + 8 * s, 2);
-            __smelt_ptx_barrier_init(values_empty + 8 * s, 2);
+            __smelt_ptx_barrier_init(keys_empty + 8 * s, computing);
+            __smelt_ptx_barrier_init(values_empty + 8 * s, computing);
         }
         __smelt_ptx_barrier_init(queries_filled, 1);
-        __smelt_ptx_barrier_init(queries_empty, 2);
+        __smelt_ptx_barrier_init(queries_empty, computing);
         __smelt_ptx_fence_barriers();
     }
     __smelt_ptx_fence_async();
@@ -266,9 +268,9 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             if (own.blocks == 0) continue;
             __smelt_ptx_barrier_wait(queries_empty, queries_parity);
             queries_parity ^= 1;
-            __smelt_ptx_barrier_expect(queries_filled, tile, leads);
+            __smelt_ptx_barrier_expect(queries_filled, keys_at, leads);
             for (uint i = 0; i < D / 64; i++)
-                __smelt_ptx_tensor_copy_of(memory + i * part, maps, i * 64, own.first, own.queries, queries_filled, leads);
+                __smelt_ptx_tensor_copy_of(memory + i * rows_part, maps, i * 64, own.first, own.queries, queries_filled, leads);
             for (int block = 0; block < own.blocks; block++) {
                 for (uint of = 0; of < 2; of++) {
                     const uint filled = (of ? values_filled : keys_filled) + 8 * stage;
@@ -284,7 +286,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         return;
     }
 
-    __smelt_ptx_more_registers(240);
+    __smelt_ptx_more_registers(registers);
     const uint lane = __smelt_ptx_lane(), half = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
     const uint queries = memory + half * 64 * 128;
     uint stage = 0, parity = 0, queries_parity = 0;
