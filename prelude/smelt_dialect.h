@@ -153,6 +153,7 @@ __smelt_together void __smelt_ptx_copy_wait_group(uint groups);
 // x · y + z of pairs of half, of bfloat, each rounded once.
 __smelt_pure uint __smelt_ptx_fma_halves(uint x, uint y, uint z);
 __smelt_pure uint __smelt_ptx_fma_bfloats(uint x, uint y, uint z);
+__smelt_pure uint __smelt_ptx_permute_bytes(uint x, uint y, uint places); // places: of x and y, 4 bits for each byte
 __smelt_together void __smelt_ptx_fence_barriers(void);
 __smelt_together void __smelt_ptx_fence_async(void);
 // By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.

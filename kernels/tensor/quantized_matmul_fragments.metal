@@ -43,8 +43,7 @@ inline void read_terms(threadgroup const uchar *at, thread uint (&pairs)[4]) {
     const uint4 words = *(threadgroup const uint4 *)at;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const ushort2 first = as_type<ushort2>(words[i / 2]), fifth = as_type<ushort2>(words[i / 2 + 2]);
-        pairs[i] = as_type<uint>(ushort2(first[i % 2], fifth[i % 2]));
+        pairs[i] = __smelt_ptx_permute_bytes(words[i / 2], words[i / 2 + 2], i % 2 ? 0x7632 : 0x5410);
     }
 }
 
@@ -65,8 +64,11 @@ kernel void smelt_quantized_matmul_fragments(device const T *x [[buffer(0)]], de
     threadgroup uchar *team_memory = __smelt_staging(TEAMS * team_bytes) + team * team_bytes;
     threadgroup uchar *memory = team_memory + simdgroup * STAGES * stage_bytes;
 
-    // What the lane copies of a chunk: pieces of lines and of rows. Rows that do not exist count as 0.
+    // What the lane copies of a chunk: pieces of lines and of rows. Rows that do not exist count as 0; nothing is read of them.
     constexpr int line_pieces = weight_bytes / piece / 32, row_pieces = EIGHTS * 8 * row_bytes / 16 / 32;
+    static_assert(row_bytes == 16 * 16, "a simdgroup copies a chunk of two rows at a time");
+    const int own_row = row + lane / 16, rows_left = size.rows - own_row;
+    const ulong rows_from = (ulong)x + (own_row * (ulong)chunks * 16 + lane % 16) * 16, two_rows = (ulong)chunks * row_bytes * 2;
     uint line_from[line_pieces];
 #pragma unroll
     for (int i = 0; i < line_pieces; i++) {
@@ -86,13 +88,11 @@ kernel void smelt_quantized_matmul_fragments(device const T *x [[buffer(0)]], de
                 else
                     __smelt_ptx_copy_16(to + place, from + line_from[i], 16);
             }
+            const ulong chunk_from = rows_from + (uint)chunk * row_bytes;
 #pragma unroll
-            for (int i = 0; i < row_pieces; i++) {
-                const uint at = i * 32 + lane, of = at / (row_bytes / 16), byte = at % (row_bytes / 16) * 16;
-                const bool exists = row + (int)of < size.rows;
-                const ulong row_from = (ulong)x + ((exists ? row + of : 0) * (ulong)chunks + (uint)chunk) * row_bytes + byte;
-                __smelt_ptx_copy_16(to + weight_bytes + place_in_row(of, byte), row_from, exists ? 16 : 0);
-            }
+            for (int i = 0; i < row_pieces; i++)
+                __smelt_ptx_copy_16(to + weight_bytes + place_in_row(i * 2 + lane / 16, lane % 16 * 16), chunk_from + i * two_rows,
+                                    i * 2 < rows_left ? 16 : 0);
         }
         __smelt_ptx_copy_commit();
     };

@@ -221,7 +221,7 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
     LLVMInstructionEraseFromParent(call);
 }
 
-static LLVMValueRef multiply_add(struct unit *unit, LLVMValueRef call, const char *text) {
+static LLVMValueRef three_words(struct unit *unit, LLVMValueRef call, const char *text) {
     LLVMValueRef operands[3];
     for (unsigned i = 0; i < 3; i++) operands[i] = LLVMGetOperand(call, i);
     return ptx_assembly(unit, text, "=r,r,r,r", type_i32(unit), operands, 3, false);
@@ -267,9 +267,11 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
     if (strcmp(name, "wgmma_registers") == 0) return lower_wgmma(unit, call, true);
     if (strcmp(name, "wgmma_finish") == 0) return lower_finish(unit, call);
     if (strcmp(name, "fma_halves") == 0) {
-        replace(call, multiply_add(unit, call, "fma.rn.f16x2 $0, $1, $2, $3;"));
+        replace(call, three_words(unit, call, "fma.rn.f16x2 $0, $1, $2, $3;"));
     } else if (strcmp(name, "fma_bfloats") == 0) {
-        replace(call, multiply_add(unit, call, "fma.rn.bf16x2 $0, $1, $2, $3;"));
+        replace(call, three_words(unit, call, "fma.rn.bf16x2 $0, $1, $2, $3;"));
+    } else if (strcmp(name, "permute_bytes") == 0) {
+        replace(call, three_words(unit, call, "prmt.b32 $0, $1, $2, $3;"));
     } else if (strcmp(name, "shared_address") == 0) {
         replace(call, LLVMBuildPtrToInt(unit->builder, LLVMGetOperand(call, 0), type_i32(unit), ""));
     } else if (strcmp(name, "broadcast") == 0) {
