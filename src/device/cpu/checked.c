@@ -99,8 +99,9 @@ void checked_barrier(const struct worker *worker, const struct standing *waiting
 smelt_status checked_end(struct cpu_launch *launch, smelt_status status) {
     if (!launch->check) return status;
     check_enter(NULL, 0, NULL, 0, 0);
-    /* Where the kernel ended early, it had no chance to write everything. */
-    smelt_status found = check_end(launch->check, status == SMELT_OK);
+    /* Where the kernel ended early, or was stopped, it had no chance to write everything. */
+    bool stopped = __atomic_load_n(&launch->stop, __ATOMIC_RELAXED);
+    smelt_status found = check_end(launch->check, status == SMELT_OK && !stopped);
     check_close(launch->check);
     launch->check = NULL;
     return found != SMELT_OK ? found : status;
