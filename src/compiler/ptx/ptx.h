@@ -96,10 +96,15 @@ smelt_status pass_ptx_unroll(struct unit *unit);
 struct flow;
 /* … asks LLVM to unroll a loop with one latch fully, unless the source says that it must not. */
 void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop);
+/* … to run some rounds of it at once. */
+void ptx_ask_for_rounds(struct unit *unit, const struct flow *flow, int loop, uint32_t rounds);
 /* once.c — what depends on the launch's arguments alone is computed before loops. */
 smelt_status pass_ptx_once(struct unit *unit);
 /* unroll_rounds.c — short loops run a few rounds at once, in kernels with few loops. */
 smelt_status pass_ptx_unroll_rounds(struct unit *unit);
+
+/* nearby.c — accesses a constant apart, behind different guards, share one address. */
+smelt_status pass_ptx_nearby(struct unit *unit);
 
 /* pack.c — pairs of floats rounded to 16 bits in one conversion. */
 smelt_status pass_ptx_pack(struct unit *unit);
