@@ -3,8 +3,8 @@
  * Usage: run_pass LIBRARY ENGINE PASS[,PASS…] FILE [NAME=NUMBER]…
  *
  * LIBRARY is libsmelt_compiler.so, ENGINE scalar, simd or ptx. The passes run in the pipeline's order; the
- * last of them is named last. Names are those of struct code_shape (threads: size[0]); constant: a function
- * constant of index 0, an int32. */
+ * last of them is named last. Names are those of struct code_shape (threads: size[0], lines: size[1]);
+ * constant: a function constant of index 0, an int32. */
 #include "abi/compiler.h"
 
 #include <dlfcn.h>
@@ -35,6 +35,8 @@ static bool set(struct compile_request *request, smelt_constant *constant, const
     if (strncmp(word, "threads=", 8) == 0) {
         shape->size[0] = (uint32_t)number;
         shape->size[1] = shape->size[2] = 1;
+    } else if (strncmp(word, "lines=", 6) == 0) {
+        shape->size[1] = (uint32_t)number;
     } else if (strncmp(word, "inlined=", 8) == 0) { /* buffer 0, 8 << n bytes */
         shape->inlined[0] = (uint8_t)number;
     } else if (strncmp(word, "also=", 5) == 0) {

@@ -113,19 +113,54 @@ static void find_own_sizes(struct lowering *l) {
     l->threads = LLVMBuildMul(b, LLVMBuildMul(b, l->own[0], l->own[1], ""), l->own[2], "");
 }
 
-static void find_position(struct lowering *l) {
+/* The thread's position in a group of these sizes. */
+static void divide_thread(struct lowering *l, LLVMValueRef *sizes, LLVMValueRef *position) {
     LLVMBuilderRef b = l->unit->builder;
-    LLVMValueRef zero = constant_i32(l->unit, 0), rest = l->thread;
-    for (int d = 0; d < 3; d++) l->position[d] = zero;
+    LLVMValueRef rest = l->thread;
+    for (int d = 0; d < 2; d++) {
+        position[d] = LLVMBuildURem(b, rest, sizes[d], "");
+        rest = LLVMBuildUDiv(b, rest, sizes[d], "");
+    }
+    position[2] = rest;
+}
+
+/* Full groups divide by constants, which mostly are powers of two, and groups at the edge by sizes that only
+ * the run can tell: two such divisions take 35 instructions, as many as a small stencil. */
+static void divide_by_edge(struct lowering *l, LLVMValueRef next) {
+    struct unit *unit = l->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef full = LLVMConstInt(LLVMInt1TypeInContext(unit->context), 1, false), in_full[3], at_edge[3];
+    for (int d = 0; d < 2; d++)
+        full = LLVMBuildAnd(b, full, LLVMBuildICmp(b, LLVMIntEQ, l->own[d], l->size[d], ""), "");
+    divide_thread(l, l->size, in_full);
+    LLVMBasicBlockRef before = LLVMGetInstructionParent(next), rest = flow_split_block(unit, next),
+                      edge = LLVMInsertBasicBlockInContext(unit->context, rest, "edge");
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
+    LLVMPositionBuilderAtEnd(b, before);
+    LLVMBuildCondBr(b, full, rest, edge);
+    LLVMPositionBuilderAtEnd(b, edge);
+    divide_thread(l, l->own, at_edge);
+    LLVMBuildBr(b, rest);
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(rest));
+    for (int d = 0; d < 3; d++) {
+        l->position[d] = LLVMBuildPhi(b, type_i32(unit), "");
+        LLVMAddIncoming(l->position[d], &in_full[d], &before, 1);
+        LLVMAddIncoming(l->position[d], &at_edge[d], &edge, 1);
+    }
+    LLVMPositionBuilderBefore(b, next);
+}
+
+/* `next`: the instruction before which the builder is. */
+static void find_position(struct lowering *l, LLVMValueRef next) {
+    const uint32_t *size = l->shape->size;
     if (is_line(l->shape)) {
         l->position[0] = l->thread;
-        return;
+        l->position[1] = l->position[2] = constant_i32(l->unit, 0);
+    } else if (l->shape->masked && size[0] && size[1]) {
+        divide_by_edge(l, next);
+    } else {
+        divide_thread(l, l->own, l->position);
     }
-    for (int d = 0; d < 2; d++) {
-        l->position[d] = LLVMBuildURem(b, rest, l->own[d], "");
-        rest = LLVMBuildUDiv(b, rest, l->own[d], "");
-    }
-    l->position[2] = rest;
 }
 
 static void begin(struct lowering *l) {
@@ -139,7 +174,7 @@ static void begin(struct lowering *l) {
     if (unit->result->image.coarse[0]) return; /* coarse_positions.c has computed the rest */
     find_own_sizes(l);
     if (l->shape->masked) leave_if(l, LLVMBuildICmp(unit->builder, LLVMIntUGE, l->thread, l->threads, ""));
-    find_position(l);
+    find_position(l, first);
 }
 
 static void replace(LLVMValueRef call, LLVMValueRef value) {
