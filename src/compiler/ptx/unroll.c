@@ -164,18 +164,27 @@ static bool is_told(LLVMValueRef branch, unsigned kind) {
     return false;
 }
 
-void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop) {
-    static const char wish[] = "llvm.loop.unroll.full";
+/* `number` 0: the wish has none. */
+static void tell(struct unit *unit, const struct flow *flow, int loop, const char *wish, uint32_t number) {
     LLVMContextRef context = unit->context;
     unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(flow->blocks[flow->loops[loop].latches[0]].block);
     if (is_told(branch, kind)) return;
-    LLVMMetadataRef text = LLVMMDStringInContext2(context, wish, strlen(wish));
+    LLVMMetadataRef words[2] = {LLVMMDStringInContext2(context, wish, strlen(wish)),
+                                LLVMValueAsMetadata(constant_i32(unit, number))};
     LLVMMetadataRef self = LLVMTemporaryMDNode(context, NULL, 0);
-    LLVMMetadataRef parts[2] = {self, LLVMMDNodeInContext2(context, &text, 1)};
+    LLVMMetadataRef parts[2] = {self, LLVMMDNodeInContext2(context, words, number ? 2 : 1)};
     LLVMMetadataRef node = LLVMMDNodeInContext2(context, parts, 2);
     LLVMMetadataReplaceAllUsesWith(self, node);
     LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(context, node));
+}
+
+void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop) {
+    tell(unit, flow, loop, "llvm.loop.unroll.full", 0);
+}
+
+void ptx_ask_for_rounds(struct unit *unit, const struct flow *flow, int loop, uint32_t rounds) {
+    tell(unit, flow, loop, "llvm.loop.unroll.count", rounds);
 }
 
 static smelt_status unroll(struct unrolling *u, bool *any) {
