@@ -22,6 +22,6 @@ for argument in sys.argv[2:]:
     else:
         groups[-1].append(argument)
 with open(sys.argv[1], "w", encoding="utf-8") as out:
-    out.write('#include "frontend/build_id.h"\n\n')
+    out.write('#include "abi/build_id.h"\n\n')
     for name, version, *paths in groups:
         out.write(f'const char {name}[] = "{identify(version, paths)}";\n')

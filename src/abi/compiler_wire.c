@@ -1,23 +1,35 @@
 #include "abi/compiler_wire.h"
+#include "abi/build_id.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-/* What both kinds of message begin with. */
+/* What both kinds of message begin with. The build's identity stands for all that generated code and its
+ * runtime agree on: a process may run while its files are replaced by those of another version. */
 struct head {
-    char magic[8];
+    char magic[8], build[112];
     uint32_t interface, request_size, constant_size, result_size;
 };
 
-static const struct head expected_head = {.magic = "smeltcc",
-                                          .interface = COMPILER_INTERFACE,
-                                          .request_size = sizeof(struct compile_request),
-                                          .constant_size = sizeof(smelt_constant),
-                                          .result_size = sizeof(struct compile_result)};
+static struct head expected_head(void) {
+    struct head head = {.magic = "smeltcc",
+                        .interface = COMPILER_INTERFACE,
+                        .request_size = sizeof(struct compile_request),
+                        .constant_size = sizeof(smelt_constant),
+                        .result_size = sizeof(struct compile_result)};
+    snprintf(head.build, sizeof head.build, "%s", build_id);
+    return head;
+}
 
 /* ---- Writing: numbers as they lie in memory, blocks behind their size. */
 
 static void put(struct text *bytes, const void *data, size_t size) {
     text_append(bytes, data, size);
+}
+
+static void put_head(struct text *bytes) {
+    struct head head = expected_head();
+    put(bytes, &head, sizeof head);
 }
 
 static void put_size(struct text *bytes, uint64_t size) {
@@ -81,9 +93,9 @@ static const char *take_string(struct reader *reader) {
 
 static struct reader begin(const char *bytes, size_t size) {
     struct reader reader = {.at = bytes, .left = size};
-    struct head head = {0};
+    struct head head = {0}, expected = expected_head();
     take_into(&reader, &head, sizeof head);
-    reader.bad |= memcmp(&head, &expected_head, sizeof head) != 0;
+    reader.bad |= memcmp(&head, &expected, sizeof head) != 0;
     return reader;
 }
 
@@ -106,7 +118,7 @@ void compile_request_write(const struct compile_request *request, struct text *b
     plain.constants = NULL;
     plain.progress = NULL;
     plain.progress_fd = 0;
-    put(bytes, &expected_head, sizeof expected_head);
+    put_head(bytes);
     put(bytes, &plain, sizeof plain);
     put_block(bytes, request->bitcode ? request->bitcode : "", request->bitcode_size);
     put_string(bytes, request->after);
@@ -146,7 +158,7 @@ bool compile_request_read(const char *bytes, size_t size, struct compile_request
 
 void compile_result_write(smelt_status status, enum compile_output output,
                           const struct compile_result *result, struct text *bytes) {
-    put(bytes, &expected_head, sizeof expected_head);
+    put_head(bytes);
     put_size(bytes, (uint64_t)status);
     put(bytes, result->message, sizeof result->message);
     put_string(bytes, result->text);

@@ -1,6 +1,6 @@
 #include "frontend/code.h"
 #include "frontend/gpu_target.h"
-#include "frontend/build_id.h"
+#include "abi/build_id.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
 #include "frontend/compile_slot.h"

@@ -1,6 +1,6 @@
 #include "frontend/compile.h"
 #include "base/clock.h"
-#include "frontend/build_id.h"
+#include "abi/build_id.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
 #include "frontend/compile_time.h"

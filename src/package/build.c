@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "frontend/gpu_target.h"
-#include "frontend/build_id.h"
+#include "abi/build_id.h"
 #include "frontend/compile.h"
 #include "frontend/compiler_library.h"
 #include "package/constants.h"

@@ -1,6 +1,6 @@
 /* Packages as bytes: a header with a checksum of everything, and the contents as a stream. */
 #include "base/hash.h"
-#include "frontend/build_id.h"
+#include "abi/build_id.h"
 #include "package/package.h"
 #include "package/stream.h"
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from support import CC1, COMPILER, EXP_BODY, HAS_CC1, SMELT, SONAME, entries, expect, expect_equal, expect_exp, expect_values, run_tests, was_cached
+from support import CC1, COMPILER, EXP_BODY, HAS_CC1, SMELT, SONAME, entries, expect, expect_equal, expect_exp, expect_failure, expect_values, run_tests, was_cached
 
 BUILD_ID = re.compile(rb"[0-9.]+ llvm [0-9.]+ [0-9a-f]{32}\0")
 KERNELS = 4
@@ -71,6 +71,20 @@ def test_both_at_once(scratch):
         expect_equal((process.returncode, err), (0, ""), f"status and messages ({out})")
         expect_values(output, [math.exp(j + i) for j in range(16)])
     expect_equal(len(entries(scratch, "image")), len(bodies) * len(builds), "the number of images")
+
+
+def test_the_compiler_is_replaced(scratch):
+    """A process that runs while an update replaces its files gets an error from the other version's compiler."""
+    if not HAS_CC1:
+        return
+    place = os.path.dirname(os.path.dirname(other_build(scratch)))
+    expect(copy_renamed(CC1, os.path.join(place, "lib", "smelt-cc1")) > 0, "smelt-cc1 has no build id")
+    library = os.path.join(place, "lib", SONAME)
+    other = scratch.run_exp(LD_LIBRARY_PATH=os.path.dirname(library))
+    expect_exp(*other)
+    shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib", SONAME), library)
+    done, _ = scratch.run_exp(LD_LIBRARY_PATH=os.path.dirname(library))
+    expect_failure(done, 3, "smelt: kernel 'probe': smelt-cc1 broke down: exit status 2, \"error: there is no compile request of this version of smelt\"")
 
 
 run_tests(globals())

@@ -1,7 +1,7 @@
 /* Any bytes as a package: as they are, and after a header with a matching checksum. An error, or a package
  * that is written back as it was read. */
 #include "base/hash.h"
-#include "frontend/build_id.h"
+#include "abi/build_id.h"
 #include "package/package.h"
 #include "package/stream.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "device/cpu_shape.h"
-#include "frontend/build_id.h"
+#include "abi/build_id.h"
 #include "package/constants.h"
 #include "package/features.h"
 #include "package/package.h"

@@ -1,9 +1,10 @@
 /* The identity of this build: strings with versions and a hash of the relevant sources (generated at build
  * time by cmake/build_id.py). */
-#ifndef SMELT_FRONTEND_BUILD_ID_H
-#define SMELT_FRONTEND_BUILD_ID_H
+#ifndef SMELT_ABI_BUILD_ID_H
+#define SMELT_ABI_BUILD_ID_H
 
-/* Everything that determines generated code: part of cache keys. */
+/* Everything that determines generated code: part of cache keys, and of what libsmelt and smelt-cc1 say to
+ * each other. */
 extern const char build_id[];
 
 /* What clang's bitcode requires of the passes, and what machine code requires of the engines. Packages carry
