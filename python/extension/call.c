@@ -279,7 +279,11 @@ static bool read_value(const struct kernel *kernel, PyObject *value, smelt_templ
     }
     if (integral) {
         out->kind = SMELT_TEMPLATE_INT;
-        return integer_of(value, &out->integer) || fail_value(kernel, out->name, value);
+        if (!integer_of(value, &out->integer)) return fail_value(kernel, out->name, value);
+        if (out->integer != INT64_MAX && out->integer != INT64_MIN) return true;
+        PyErr_Format(PyExc_ValueError, "kernel '%s': template '%s' is %R, which does not fit in an int",
+                     kernel->text, out->name, value);
+        return false;
     }
     out->kind = SMELT_TEMPLATE_DTYPE;
     bool number = PyFloat_Check(value) || PyComplex_Check(value);

@@ -386,7 +386,12 @@ static bool read_named(struct dispatch *dispatch, PyObject *keywords) {
     while (keywords && PyDict_Next(keywords, &position, &key, &value)) {
         if (option_of(key) >= 0 || value == Py_None) continue;
         const smelt_parameter *parameter = find_parameter(function, false, 0, key);
-        if (!parameter || parameter->index < 0 || parameter->index >= SMELT_MAX_BUFFERS) {
+        if (parameter && (parameter->index < 0 || parameter->index >= SMELT_MAX_BUFFERS)) {
+            PyErr_Format(PyExc_ValueError, "kernel '%s': argument %R has buffer index %d, expected 0 to %d",
+                         function->text, key, parameter->index, SMELT_MAX_BUFFERS - 1);
+            return false;
+        }
+        if (!parameter) {
             char names[1000];
             list_buffers(dispatch, false, names, sizeof names);
             PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; expected one of: %s%s",

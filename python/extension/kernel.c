@@ -65,7 +65,12 @@ static bool text_in(PyObject *o, const char *what, const char **text) {
     }
     Py_ssize_t size;
     *text = PyUnicode_AsUTF8AndSize(o, &size);
-    if (!*text) return false;
+    if (!*text) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_ValueError, "metal_kernel: %s has a lone surrogate, which is not a character",
+                     what);
+        return false;
+    }
     if (strlen(*text) == (size_t)size) return true;
     PyErr_Format(PyExc_ValueError, "metal_kernel: %s has a null character at %zd", what,
                  (Py_ssize_t)strlen(*text));

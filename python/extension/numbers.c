@@ -73,8 +73,8 @@ static bool fail_size(PyObject *o, const char *kernel, const char *name, int i, 
                       int64_t size) {
     PyObject *type = type_name(item);
     if (type && PyLong_Check(item))
-        PyErr_Format(PyExc_ValueError, "kernel '%s': %s is %R: its %c is %lld, expected at least 1", kernel,
-                     name, o, "xyz"[i], (long long)size);
+        PyErr_Format(PyExc_ValueError, "kernel '%s': %s is %R: its %c is %R, expected at %s", kernel, name, o,
+                     "xyz"[i], item, size < 1 ? "least 1" : "most 4294967295");
     else if (type)
         PyErr_Format(PyExc_TypeError, "kernel '%s': %s is %R: its %c is %R (%U); expected an integer", kernel,
                      name, o, "xyz"[i], item, type);
@@ -99,8 +99,8 @@ bool triple_of(PyObject *o, const char *kernel, const char *name, int64_t sizes[
         good = integer_of(item, &sizes[i]);
         if (!good) {
             fail_size(o, kernel, name, i, item, 0);
-        } else if (sizes[i] < 1) {
-            PyObject *number = PyLong_FromLongLong(sizes[i]);
+        } else if (sizes[i] < 1 || sizes[i] == INT64_MAX) { /* the latter is any larger number */
+            PyObject *number = PyNumber_Index(item);
             good = number && fail_size(o, kernel, name, i, number, sizes[i]);
             Py_XDECREF(number);
         }

@@ -8,7 +8,7 @@ from typing import Any
 
 from smelt import _origin, _smelt
 from smelt._signature import CallSignature, function_signature
-from smelt._smelt import Error, Function
+from smelt._smelt import Error, Function, UnsupportedError
 from smelt.kernel import math_mode_number, version_number
 
 
@@ -49,11 +49,12 @@ class Library(_smelt.Library):
             raise failure
 
     def __getattr__(self, name: str) -> Function:
-        in_namespaces = [function for function in self.functions if function.endswith("::" + name)]
-        if name.startswith("__") or (name not in self.functions and len(in_namespaces) != 1):
-            known = ", ".join(self.functions[:20]) + (" …" if len(self.functions) > 20 else "")
-            raise AttributeError(f"the library has no kernel function '{name}'; expected one of: {known}")
-        function = self._function(name, None)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            function = self._function(name, None)
+        except (ValueError, UnsupportedError) as error:
+            raise AttributeError(str(error)) from None
         self.__dict__[name] = function
         return function
 

@@ -129,28 +129,41 @@ const char *smelt_library_function_name(const smelt_library *library, int index)
     return library_entry(library, index)->host_name;
 }
 
-/* A function of another stage is named with its place. */
-static bool is_other_function(const smelt_library *library, const char *name) {
+/* What the text has of that name, with its place: a function of another stage, or a template, which is no
+ * function until it is instantiated. */
+static const struct other_function *other_of_name(const smelt_library *library, const char *name) {
     const struct program *program = &library->translation.program;
     for (int i = 0; name && !library->packaged && i < program->other_count; i++) {
         const struct other_function *other = &program->others[i];
-        if (strcmp(other->name, name) != 0 && strcmp(without_namespaces(other->name), name) != 0) continue;
-        struct text message = {0}, described = {0};
+        if (strcmp(other->name, name) == 0 || strcmp(without_namespaces(other->name), name) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static smelt_status fail_other(const smelt_library *library, const struct other_function *other,
+                               const char *name) {
+    struct text message = {0}, described = {0};
+    if (other->stage)
         text_addf(&message, "'%s' is %s %s function; render functions are not supported", name,
                   strchr("aeiou", *other->stage) ? "an" : "a", other->stage);
-        diagnostics_add(&library->translation, program->input.items[other->token].start,
-                        text_string(&message), &described);
-        error_record("%s", text_string(&described));
-        text_free(&message);
-        text_free(&described);
-        return true;
-    }
-    return false;
+    else
+        text_addf(&message,
+                  "'%s' is a template of kernels; expected the name of an instantiation, such as: template "
+                  "[[host_name(\"%s_float\")]] [[kernel]] decltype(%s<float>) %s<float>;",
+                  name, name, name, name);
+    diagnostics_add(&library->translation, library->translation.program.input.items[other->token].start,
+                    text_string(&message), &described);
+    error_record("%s", text_string(&described));
+    text_free(&message);
+    text_free(&described);
+    return other->stage ? SMELT_ERROR_UNSUPPORTED : SMELT_ERROR_INVALID_ARGUMENT;
 }
 
 smelt_status library_lacks(const smelt_library *library, const char *name) {
     struct text names = {0};
-    if (is_other_function(library, name)) return SMELT_ERROR_UNSUPPORTED;
+    const struct other_function *other = other_of_name(library, name);
+    if (other) return fail_other(library, other, name);
     int count = smelt_library_function_count(library);
     for (int i = 0; i < count && i < 20; i++)
         text_addf(&names, "%s%s", i ? ", " : "", library_entry(library, i)->host_name);

@@ -214,10 +214,11 @@ static smelt_status find_others(struct program *p, const struct structure *s) {
     if (!p->others) return fail_out_of_memory((size_t)s->kernel_count * sizeof *p->others);
     for (int k = 0; k < s->kernel_count; k++) {
         const struct kernel_site *site = &s->kernels[k];
-        if (!site->graphics || !site->body) continue;
+        if ((!site->graphics && !site->is_template) || !site->body) continue;
         p->others[p->other_count++] = (struct other_function){
             site->host_name ? site->host_name : site->name,
-            tokens_text(&p->input, site->stage, site->stage + 1, &p->arena), site->start};
+            site->graphics ? tokens_text(&p->input, site->stage, site->stage + 1, &p->arena) : NULL,
+            site->start};
     }
     return SMELT_OK;
 }

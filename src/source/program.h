@@ -44,7 +44,7 @@ struct entry {
     uint32_t required_token; /* its attribute required_threads_per_threadgroup, 0: it has none */
 };
 
-/* A function of another stage: not an entry. */
+/* A function of another stage, or a template of kernels (stage NULL): not an entry. */
 struct other_function {
     const char *name, *stage;
     uint32_t token;

@@ -430,6 +430,12 @@ def test_an_argument_that_only_the_code_of_another_shape_needs(device):
         rows(out, x.astype(np.float64), 2.0, threads=(4, 2), group_size=(4, 2), device=device)
 
 
+def test_a_name_whose_index_is_too_large_is_refused():
+    kernels = smelt.compile_shader("kernel void f(device float *o [[buffer(99)]]) { o[0] = 1; }")
+    with pytest.raises(ValueError, match="argument 'o' has buffer index 99, expected 0 to 30"):
+        kernels.f(o=np.zeros(1, np.float32), threads=1)
+
+
 def test_names_of_other_calls_are_explained():
     with pytest.raises(TypeError, match="has no argument 'grid'; .*; the sizes of a launch are threads="):
         load(ROWS).rows(np.zeros(4, np.float32), np.zeros(4, np.float32), 2.0, grid=4, threadgroup=4)

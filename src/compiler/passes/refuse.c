@@ -86,9 +86,9 @@ static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
         char name[200];
         unit_plain_name(unit, missing, name);
         bool called = LLVMIsACallInst(instruction) && LLVMGetCalledValue(instruction) == missing;
-        return unit_fail_at(unit, instruction, "%s '%s' is %s but not defined",
-                            LLVMIsAFunction(missing) ? "function" : "variable", name,
-                            called ? "called" : "used");
+        return unit_fail_at(
+            unit, instruction, "%s '%s' is %s but not defined; if another file defines it, include that file",
+            LLVMIsAFunction(missing) ? "function" : "variable", name, called ? "called" : "used");
     }
     return SMELT_OK;
 }
