@@ -121,6 +121,17 @@ def test_init_value(dtype):
     assert same(out, mx.array([1, 0, 1]).astype(dtype))
 
 
+def test_checked_runs_find_what_an_output_lacks(monkeypatch):
+    half = kernel_of(I + "if (i < 4) out[i] = a[i];")
+    ones = mx.ones((8,), dtype=mx.bfloat16)
+    run(half, ones)
+    monkeypatch.setenv("SMELT_CHECK", "1")
+    with pytest.raises(smelt.CheckError, match="4 of the 8 elements of output 'out' were never written"):
+        run(half, ones)
+    assert run(half, ones, init_value=2).tolist() == [1, 1, 1, 1, 2, 2, 2, 2]
+    assert same(run(kernel_of(I + "out[i] = a[i];"), ones), ones)
+
+
 def test_atomic_outputs():
     kernel = kernel_of("atomic_fetch_add_explicit(&out[0], a[thread_position_in_grid.x], memory_order_relaxed);",
                        atomic_outputs=True)
