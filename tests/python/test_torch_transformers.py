@@ -190,3 +190,18 @@ def test_a_compiled_model_has_no_graph_break():
     expected = output(model, given)
     model.set_attn_implementation("smelt")
     close(output(torch.compile(model, backend="aot_eager", fullgraph=True), given), expected, torch.float32)
+
+
+@pytest.mark.parametrize("height, width", [(4, 4), (4, 3), (2, 5)])
+def test_relative_positions_of_other_sizes(height, width):
+    modeling = pytest.importorskip("transformers.models.sam.modeling_sam")
+    config = transformers.SamVisionConfig(hidden_size=32, num_attention_heads=2, image_size=64, patch_size=16)
+    stock = modeling.SamVisionSdpaAttention(config, 0).eval()
+    with torch.no_grad():
+        for weight in stock.parameters():
+            weight.normal_(std=0.5)
+    hidden = torch.randn(2, height, width, 32)
+    with torch.no_grad():
+        expected = stock(hidden)[0]
+        stock.__class__ = modeling.SAM_VISION_ATTENTION_CLASSES["smelt"]
+        close(stock(hidden)[0], expected, torch.float32)
