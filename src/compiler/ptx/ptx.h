@@ -98,6 +98,8 @@ struct flow;
 void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop);
 /* … to run some rounds of it at once. */
 void ptx_ask_for_rounds(struct unit *unit, const struct flow *flow, int loop, uint32_t rounds);
+/* choose.c — a condition that chooses between two tests of the same outcome becomes one test. */
+smelt_status pass_ptx_choose(struct unit *unit);
 /* once.c — what depends on the launch's arguments alone is computed before loops. */
 smelt_status pass_ptx_once(struct unit *unit);
 /* unroll_rounds.c — short loops run a few rounds at once, in kernels with few loops. */
