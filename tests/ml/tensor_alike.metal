@@ -12,8 +12,8 @@ struct sizes {
 // forward, backward: the order of the terms of one tile of columns. leaves: simdgroups without rows return. apart: simdgroups
 // walk over all columns in different orders. changes: adds 1 to the right matrix and multiplies again. ragged: the first simdgroup's
 // right matrix ends with its tile, those of the others do not. moved: the pointer to the right matrix moves, and its extent is
-// always all terms. ragged and moved need a multiple of K terms.
-enum walk { forward, backward, leaves, apart, changes, ragged, moved };
+// always all terms. ragged and moved need a multiple of K terms. waits: each simdgroup spins until the one before it has multiplied.
+enum walk { forward, backward, leaves, apart, changes, ragged, moved, waits };
 
 template <typename T, int M, int N, int K, bool Transposed, bool Held, walk Walk>
 kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1)]], device float *out [[buffer(2)]],
@@ -28,6 +28,12 @@ kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1
     auto c = tensor(out, dextents<int, 2>(size.columns, size.rows));
     constexpr auto add = matmul2d_descriptor::mode::multiply_accumulate;
     matmul2d<matmul2d_descriptor(M, N, K, false, Transposed, false, add), execution_simdgroup> op;
+    threadgroup atomic_uint turn;
+    if (Walk == waits) {
+        if (thread_index == 0) atomic_store_explicit(&turn, 0, memory_order_relaxed);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        while (atomic_load_explicit(&turn, memory_order_relaxed) < simdgroup) {}
+    }
     const int tiles = (size.columns + N - 1) / N;
     constexpr bool all = Walk == apart || Walk == changes;
     for (int i = all ? 0 : group.y; i < tiles; i++) {
@@ -61,6 +67,7 @@ kernel void alike(device const T *left [[buffer(0)]], device T *right [[buffer(1
             }
         }
         sums.store(c.slice(column, first));
+        if (Walk == waits && thread_index % 32 == 0) atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
         if (!all) break;
     }
 }
@@ -78,3 +85,4 @@ ALIKE("alike_apart", half, 16, 32, 64, false, false, apart)
 ALIKE("alike_changes", half, 16, 64, 64, false, true, changes)
 ALIKE("alike_ragged", half, 16, 64, 64, false, true, ragged)
 ALIKE("alike_moved", half, 16, 64, 32, false, false, moved)
+ALIKE("alike_waits", half, 16, 64, 32, false, false, waits)

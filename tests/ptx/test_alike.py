@@ -134,7 +134,7 @@ CASES = [("alike_rows", "half", 16, 64, False, (70, 70, 70), 0), ("alike_held", 
          ("alike_backward", "half", 32, 16, False, (40, 20, 100), 6), ("alike_changes", "half", 16, 0, False, (50, 40, 70), 1),
          ("alike_moved", "half", 16, 64, False, (40, 60, 64), 0)]
 # Simdgroups that differ multiply on their own: waiting for each other, they would deadlock.
-for function in ("alike_leaves", "alike_apart", "alike_ragged"):
+for function in ("alike_leaves", "alike_apart", "alike_ragged", "alike_waits"):
     assert "wgmma" not in show(function), f"{function}: simdgroups multiply together"
 for case in CASES:
     check(*case, ahead=case[3] != 0)

@@ -4,7 +4,8 @@
  *
  * The prelude calls __smelt_alike(bytes, …) for each operation. The call becomes
  *
- *   0   unless all threads of the threadgroup run it together, with the same values of all arguments
+ *   0   unless all threads of the threadgroup run it together, with the same values of all arguments, and no
+ *       thread may wait for another in a loop of its own
  *   1   if there is threadgroup memory for one copy of `bytes` bytes, which all such operations share
  *   2   if, in addition, the operation is in a loop, device memory cannot have changed since the kernel's
  *       start, and there is room for two copies of its own: the next one is then copied ahead
@@ -96,6 +97,37 @@ static void find_changes(const struct divergence *d, bool *changed) {
     }
 }
 
+/* ---- Whether threads may wait for each other, other than at barriers: in a loop that reads what others
+ * write. A simdgroup that others wait for in this way must not wait for them in a product. */
+
+static bool reads_others(LLVMValueRef i) {
+    if (LLVMIsALoadInst(i))
+        return (LLVMGetVolatile(i) || LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) &&
+               !is_private(LLVMGetOperand(i, 0));
+    return LLVMIsAAtomicCmpXchgInst(i) || (LLVMIsAAtomicRMWInst(i) && LLVMGetFirstUse(i));
+}
+
+static bool has_barrier(const struct path_graph *graph, int loop) {
+    for (int place = 0; place < graph->block_count; place++) {
+        if (!paths_within(graph, place, loop)) continue;
+        FOR_EACH_INSTRUCTION(i, graph->blocks[place].block)
+        if (intrinsic_of(i) == INTRINSIC_THREADGROUP_BARRIER) return true;
+    }
+    return false;
+}
+
+static bool may_wait(const struct path_graph *graph) {
+    for (int place = 0; place < graph->block_count; place++) {
+        bool reads = false;
+        int loop = graph->blocks[place].loop;
+        if (loop < 0) continue;
+        FOR_EACH_INSTRUCTION(i, graph->blocks[place].block) reads |= reads_others(i);
+        /* All threads come to a barrier in each round: none of them waits for more than that. */
+        if (reads && !has_barrier(graph, loop)) return true;
+    }
+    return false;
+}
+
 /* ---- Answers. */
 
 struct answers {
@@ -176,7 +208,8 @@ static smelt_status answer_all(struct answers *a, LLVMValueRef query) {
     a->changed = arena_alloc(&a->d.arena, (size_t)a->d.graph.block_count);
     if (a->d.arena.failed)
         return unit_fail(a->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d questions", count);
-    bool may = !has_arguments(a->unit) && !a->d.irreducible && !a->unit->request->shape.tested;
+    bool may = !has_arguments(a->unit) && !a->d.irreducible && !a->unit->request->shape.tested &&
+               !may_wait(&a->d.graph);
     if (may) find_changes(&a->d, a->changed);
     count = 0;
     for (LLVMUseRef use = LLVMGetFirstUse(query); use; use = LLVMGetNextUse(use), count++) {
