@@ -153,6 +153,11 @@ __smelt_together void __smelt_ptx_copy_wait_group(uint groups);
 // x · y + z of pairs of half, of bfloat, each rounded once.
 __smelt_pure uint __smelt_ptx_fma_halves(uint x, uint y, uint z);
 __smelt_pure uint __smelt_ptx_fma_bfloats(uint x, uint y, uint z);
+// Two neighbours in the lower or upper half of a word.
+__smelt_pure uint __smelt_ptx_halves_of_low_e4m3(uint word);
+__smelt_pure uint __smelt_ptx_halves_of_high_e4m3(uint word);
+__smelt_pure uint __smelt_ptx_halves_of_low_e5m2(uint word);
+__smelt_pure uint __smelt_ptx_halves_of_high_e5m2(uint word);
 __smelt_pure uint __smelt_ptx_permute_bytes(uint x, uint y, uint places); // places: of x and y, 4 bits for each byte
 __smelt_together void __smelt_ptx_fence_barriers(void);
 __smelt_together void __smelt_ptx_fence_async(void);

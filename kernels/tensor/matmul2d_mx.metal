@@ -27,3 +27,5 @@ template [[host_name("matmul_mx_32_32")]] kernel void matmul_mx<32, 32, 4>(quant
                                                                           tensor<device float, dextents<int32_t, 2>>, uint2);
 template [[host_name("matmul_mx_128_128")]] kernel void matmul_mx<128, 128, 4>(
     quantised, quantised, tensor<device float, dextents<int32_t, 2>>, uint2);
+template [[host_name("matmul_mx_128_256")]] kernel void matmul_mx<128, 256, 8>(
+    quantised, quantised, tensor<device float, dextents<int32_t, 2>>, uint2);

@@ -2,6 +2,7 @@
 // operands from staging memory. Copies by tensor maps fill it in stages, several ahead of the products.
 #pragma once
 
+#include "MetalPerformancePrimitives/mpp_eights.h"
 #include "MetalPerformancePrimitives/mpp_product.h"
 
 namespace mpp {
@@ -271,6 +272,33 @@ METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, ui
   __smelt_threadgroup_barrier(2, 0, "");
 }
 
+// Operands of which threads convert eight terms at a time. The next stage's elements are loaded before this one is multiplied, and
+// converted meanwhile.
+template <class W, class L, class R>
+METAL_FUNC void multiply_by_eights(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7);
+  uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes)), stage = memory;
+  converted_operand<W, L, W::m> own_left;
+  converted_operand<W, R, W::n> own_right;
+  own_left.begin(left, rows, terms), own_left.load(left, 0);
+  own_right.begin(right, columns, terms), own_right.load(right, 0);
+  __smelt_threadgroup_barrier(2, 0, "");
+  // Of three stages, as in multiply_by_threads.
+  _Pragma("clang loop unroll(disable)") for (uint k = 0; k < terms; k += W::depth) {
+    own_left.store(stage);
+    own_right.store(stage + W::m * 128);
+    own_left.load(left, k + W::depth);
+    own_right.load(right, k + W::depth);
+    __smelt_ptx_fence_async();
+    __smelt_threadgroup_barrier(2, 0, "");
+    multiply_stage<W>(stage, group, k == 0, sums);
+    __smelt_ptx_wgmma_wait(1);
+    stage = stage == memory + 2 * W::stage_bytes ? memory : stage + W::stage_bytes;
+  }
+  __smelt_ptx_wgmma_finish(sums, W::sums, 0);
+  __smelt_threadgroup_barrier(2, 0, "");
+}
+
 // The sums of `terms` products; `rows` and `columns` of the operands' tile exist, at least one of each. By all threads of
 // the threadgroup, which has as many simdgroups as W says. Sums lie as W::row and W::column say.
 template <class W, bool Relaxed, class L, class R>
@@ -278,6 +306,10 @@ METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows,
   using S = warpgroups<wgmma_bytes<L, R, Relaxed>(), W::m, W::n, W::transpose_left, W::transpose_right, W::count * 4>;
   if constexpr (S::possible)
     if (terms >= 256 && is_mappable<S>(left) && is_mappable<S>(right)) return multiply_by_copies<S>(left, right, rows, columns, terms, sums);
+  if constexpr (!W::transpose_left && W::transpose_right && eights<typename W::element, L>::possible && eights<typename W::element, R>::possible &&
+                !(eights<typename W::element, L>::is_real && eights<typename W::element, R>::is_real))
+    if (eights<typename W::element, L>::is_aligned(left, terms) && eights<typename W::element, R>::is_aligned(right, terms))
+      return multiply_by_eights<W>(left, right, rows, columns, terms, sums);
   // Few terms do not pay for tensor maps.
   if (terms >= 256 && is_mappable<W>(left) && is_mappable<W>(right)) {
     if constexpr (__is_same(typename L::value_type, typename W::element) && __is_same(typename R::value_type, typename W::element))

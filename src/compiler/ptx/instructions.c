@@ -221,10 +221,24 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
     LLVMInstructionEraseFromParent(call);
 }
 
-static LLVMValueRef three_words(struct unit *unit, LLVMValueRef call, const char *text) {
+/* Of words, without any effect. */
+#define HALVES(half, type) "{ .reg .b16 a, b; mov.b32 {a, b}, $1; cvt.rn.f16x2." type " $0, " half "; }"
+static const struct instruction pure[] = {
+    {"fma_halves", "fma.rn.f16x2 $0, $1, $2, $3;", "=r,r,r,r"},
+    {"fma_bfloats", "fma.rn.bf16x2 $0, $1, $2, $3;", "=r,r,r,r"},
+    {"permute_bytes", "prmt.b32 $0, $1, $2, $3;", "=r,r,r,r"},
+    {"halves_of_low_e4m3", HALVES("a", "e4m3x2"), "=r,r"},
+    {"halves_of_high_e4m3", HALVES("b", "e4m3x2"), "=r,r"},
+    {"halves_of_low_e5m2", HALVES("a", "e5m2x2"), "=r,r"},
+    {"halves_of_high_e5m2", HALVES("b", "e5m2x2"), "=r,r"},
+};
+
+static void lower_pure(struct unit *unit, LLVMValueRef call, const struct instruction *instruction) {
     LLVMValueRef operands[3];
-    for (unsigned i = 0; i < 3; i++) operands[i] = LLVMGetOperand(call, i);
-    return ptx_assembly(unit, text, "=r,r,r,r", type_i32(unit), operands, 3, false);
+    unsigned count = LLVMGetNumArgOperands(call);
+    for (unsigned i = 0; i < count; i++) operands[i] = LLVMGetOperand(call, i);
+    replace(call, ptx_assembly(unit, instruction->text, instruction->constraints, type_i32(unit), operands,
+                               count, false));
 }
 
 /* Maps of a group lie where no other group that runs at the same time has its own: staging memory is so large
@@ -266,13 +280,12 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
     if (strcmp(name, "wgmma") == 0) return lower_wgmma(unit, call, false);
     if (strcmp(name, "wgmma_registers") == 0) return lower_wgmma(unit, call, true);
     if (strcmp(name, "wgmma_finish") == 0) return lower_finish(unit, call);
-    if (strcmp(name, "fma_halves") == 0) {
-        replace(call, three_words(unit, call, "fma.rn.f16x2 $0, $1, $2, $3;"));
-    } else if (strcmp(name, "fma_bfloats") == 0) {
-        replace(call, three_words(unit, call, "fma.rn.bf16x2 $0, $1, $2, $3;"));
-    } else if (strcmp(name, "permute_bytes") == 0) {
-        replace(call, three_words(unit, call, "prmt.b32 $0, $1, $2, $3;"));
-    } else if (strcmp(name, "shared_address") == 0) {
+    for (size_t i = 0; i < sizeof pure / sizeof *pure; i++) {
+        if (strcmp(name, pure[i].name) != 0) continue;
+        lower_pure(unit, call, &pure[i]);
+        return SMELT_OK;
+    }
+    if (strcmp(name, "shared_address") == 0) {
         replace(call, LLVMBuildPtrToInt(unit->builder, LLVMGetOperand(call, 0), type_i32(unit), ""));
     } else if (strcmp(name, "broadcast") == 0) {
         LLVMValueRef value = LLVMGetOperand(call, 0);
