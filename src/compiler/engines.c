@@ -45,6 +45,7 @@ static const struct pass checked_thread[] = {
     PASS("check-marked", pass_check_marked),
     PASS("wrap", pass_wrap),
     PASS("guard", pass_guard),
+    PASS("check-functions", pass_check_functions),
     LLVM_PASSES("always-inline,globaldce"),
     PASS("check-unmarked", pass_check_unmarked),
     PASS("check-private", pass_check_private),

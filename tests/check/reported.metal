@@ -146,7 +146,7 @@ kernel void a_vector_load_of_the_tail(device const float4 *a [[buffer(0)]], devi
 // run: -b 0=ones:float32:1000 -b 1:out:float32:1000 --grid 1024 --threadgroup 256
 kernel void a_grid_that_is_rounded_up(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
                                       uint i [[thread_position_in_grid]]) {
-  o[i] = fast::exp(a[i]); // SM001 o[1000]
+  o[i] = fast::exp(a[i]); // SM001
 }
 
 // run: -b 0=ones:float32:32 -b 1:out:float32:32 --grid 32 --threadgroup 32

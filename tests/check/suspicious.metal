@@ -273,3 +273,19 @@ kernel void shifts_up_to_the_width(device const uint *a [[buffer(0)]], device ui
   uint below = lane ? ~0u >> (32 - lane) : 0;
   o[i] = popcount(uint(uint64_t(simd_ballot(a[i] % 3 == 0))) & below) + extract_bits(a[i], 0, 32);
 }
+
+template <typename T, int step> T sum_of_lanes(T v) {
+  T sum = v;
+  for (ushort k = 16; k >= step; k /= 2) sum += simd_shuffle_xor(sum, k);
+  return sum;
+}
+
+// run: -b 0=ones:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 64
+kernel void a_function_in_a_variable(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                     uint i [[thread_position_in_grid]]) {
+  auto apply = [&](auto which) {
+    auto sum = sum_of_lanes<float, which()>;
+    return sum(a[i]);
+  };
+  o[i] = apply(integral_constant<int, 1>{}) + apply(integral_constant<int, 4>{});
+}

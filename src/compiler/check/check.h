@@ -41,12 +41,16 @@ void check_branch(struct unit *unit, LLVMValueRef before, LLVMValueRef condition
 smelt_status check_mark_reals(struct unit *unit);
 void check_test_real(struct unit *unit, LLVMValueRef mark);
 
+/* pointers.c — a variable that holds one function, as in `auto f = g<float>; f(x);`, is replaced by it, so
+ * that the call can be inlined. Requires: the module as clang wrote it, but for marks. */
+smelt_status pass_check_functions(struct unit *unit);
+
 /* private.c — private variables keep what the optimiser would use up: arrays stay in memory where an access
  * may miss them, other variables begin with an unknown value.
  * Requires: functions inlined, variables still in memory. */
 smelt_status pass_check_private(struct unit *unit);
 
-/* ---- pointers.c, for private.c */
+/* ---- pointers.c, also for private.c */
 
 /* A mark of where a variable's life begins or ends. */
 bool check_is_lifetime(LLVMValueRef call);

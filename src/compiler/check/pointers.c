@@ -59,7 +59,12 @@ static void forward(const struct flow *flow, LLVMValueRef variable) {
     LLVMInstructionEraseFromParent(variable);
 }
 
-smelt_status check_forward_pointers(struct unit *unit, LLVMValueRef function) {
+static bool holds_function(LLVMValueRef variable) {
+    LLVMValueRef store = only_store(variable);
+    return store && LLVMIsAFunction(LLVMGetOperand(store, 0));
+}
+
+static smelt_status forward_all(struct unit *unit, LLVMValueRef function, bool of_functions) {
     struct arena arena = {0};
     struct flow flow;
     smelt_status status = flow_find(unit, function, &arena, &flow);
@@ -68,9 +73,22 @@ smelt_status check_forward_pointers(struct unit *unit, LLVMValueRef function) {
         /* The next variable, which stays: other instructions may be erased with this one. */
         next = LLVMGetNextInstruction(i);
         while (next && !LLVMIsAAllocaInst(next)) next = LLVMGetNextInstruction(next);
-        if (LLVMIsAAllocaInst(i) && LLVMGetTypeKind(LLVMGetAllocatedType(i)) == LLVMPointerTypeKind)
+        if (LLVMIsAAllocaInst(i) && LLVMGetTypeKind(LLVMGetAllocatedType(i)) == LLVMPointerTypeKind &&
+            (!of_functions || holds_function(i)))
             forward(&flow, i);
     }
     arena_free(&arena);
+    return status;
+}
+
+smelt_status check_forward_pointers(struct unit *unit, LLVMValueRef function) {
+    return forward_all(unit, function, false);
+}
+
+smelt_status pass_check_functions(struct unit *unit) {
+    smelt_status status = SMELT_OK;
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && status == SMELT_OK;
+         f = LLVMGetNextFunction(f))
+        if (LLVMCountBasicBlocks(f)) status = forward_all(unit, f, true);
     return status;
 }
