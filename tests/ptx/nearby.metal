@@ -14,7 +14,7 @@ kernel void window(device const int *a [[buffer(0)]], device int *o [[buffer(1)]
     o[y * w + x] = sum;
 }
 
-// Indexes without one: before the first element, x - 1 wraps. Stores share addresses, too.
+// Indexes without one: before the first element, x - 1 wraps. Stores keep their own addresses.
 kernel void spread(device const uchar *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &w [[buffer(2)]], uint x [[thread_position_in_grid]]) {
     uint sum = 0;
     for (uint k = 0; k < 4; k++)
