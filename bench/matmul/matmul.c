@@ -173,7 +173,9 @@ static smelt_status measure(struct ladder *ladder) {
         if (!cases[case_count].work) {
             cases[case_count].work = operations_of(ladder);
             cases[case_count].elements = elements_of(ladder);
+            cases[case_count].bytes = bytes_of(ladder);
             cases[case_count].peak = rivals.peak;
+            cases[case_count].bandwidth = rivals.bandwidth;
             cases[case_count].work_unit = "FLOP";
         }
         case_count++;

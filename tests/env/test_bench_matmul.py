@@ -27,9 +27,17 @@ def test_every_step_is_right(scratch):
             expect(abs(row["per_s"] * row["median_s"] - 2 * 100 * 70 * 30) < 1, f"not the rate: {row}")
 
 
+def expect_no_overlaps(tree):
+    """Texts that begin at one place are at least a line apart."""
+    places = sorted((float(node.get("x")), float(node.get("y")), node.text) for node in tree.iter()
+                    if node.tag.endswith("text") and not node.get("transform"))
+    for (x, y, text), (next_x, next_y, next_text) in zip(places, places[1:]):
+        expect(x != next_x or next_y - y >= 12, f"{text!r} and {next_text!r} overlap")
+
+
 def test_chosen_steps_in_a_table_and_a_picture(scratch):
     picture = os.path.join(scratch.out, "ladder.svg")
-    done = scratch.run(["bench", "matmul", "--quick", "--device", "cpu", "--sizes", "64,96", "--algorithm", "tiled,best",
+    done = scratch.run(["bench", "matmul", "--quick", "--device", "cpu", "--sizes", "64,96", "--algorithm", "naive,coalescing,tiled,best",
                         "--plot", picture], SMELT_TIERS=TIERS)
     expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
     lines = done.stdout.splitlines()
@@ -37,11 +45,14 @@ def test_chosen_steps_in_a_table_and_a_picture(scratch):
         at = lines.index(job)
         expect_equal([word.strip() for word in lines[at + 2].split("|")[1:6]],
                      ["name", "met (ms)", "iters", "GFLOPS/s", "GElems/s"], "the columns")
-        names = [line.split("|")[1].strip() for line in lines[at + 4:at + 10] if line.startswith("| cpu/")]
-        expect_equal([name for name in names if name[4:] in ALGORITHMS], ["cpu/tiled", "cpu/best"], "the steps")
+        names = [line.split("|")[1].strip() for line in lines[at + 4:at + 12] if line.startswith("| cpu/")]
+        expect_equal([name for name in names if name[4:] in ALGORITHMS], ["cpu/naive", "cpu/coalescing", "cpu/tiled", "cpu/best"], "the steps")
     tree = xml.etree.ElementTree.parse(picture).getroot()
     texts = [node.text for node in tree.iter() if node.tag.endswith("text")]
     expect(texts.count("cpu/best") >= 2 and "product-64x64x64-float32" in texts, f"not in the picture: {texts}")
+    expect(any(text.startswith("Rate in GFLOP/s, ") and text.endswith(" scale") for text in texts), f"no axis: {texts}")
+    expect_equal(texts.count("GFLOP/s, logarithmic scale"), 2, "the vertical axes of rooflines")
+    expect_no_overlaps(tree)
 
 
 def test_several_products_are_those_of_matmul(scratch):
