@@ -143,7 +143,8 @@ def test_shapes():
         (smelt.view(a.T, "int16"), np.ascontiguousarray(values.T).view(np.int16)),
     ]
     for i, (made, wanted) in enumerate(pairs):
-        assert np.array_equal(np.asarray(made), wanted), i
+        made = np.asarray(made)  # bytes are compared, since views of other elements' bytes may be NaN
+        assert (made.shape, made.dtype, made.tobytes()) == (wanted.shape, wanted.dtype, wanted.tobytes()), i
     for parts, wanted in ((smelt.split(a, 2, 2), np.split(values, 2, 2)), (smelt.split(a, [1, 2], 1), np.split(values, [1, 2], 1))):
         assert all(np.array_equal(np.asarray(p), w) for p, w in zip(parts, wanted, strict=True))
 
