@@ -432,6 +432,28 @@ static void check_index(const struct parameter *p, struct text *text) {
               quotable(p->index), p->name, MAX_INDEX);
 }
 
+static bool is_literal(const char *index) {
+    return *index && strspn(index, "0123456789") == strlen(index) && (*index != '0' || !index[1]);
+}
+
+/* Arguments with guards may share an index, since function constants choose between them. Indices that are
+ * not literals are not compared. */
+static void check_index_is_unused(const struct entry *entry, int at, struct text *text) {
+    const struct parameter *p = &entry->parameters[at];
+    if (p->guard || !is_literal(p->index)) return;
+    for (int i = 0; i < at; i++) {
+        const struct parameter *other = &entry->parameters[i];
+        if (!other->index || other->guard || other->kind != p->kind || strcmp(other->index, p->index) != 0)
+            continue;
+        text_addf(
+            text,
+            "static_assert(__smelt_index_%d != __smelt_index_%d, \"'[[%s(%s)]]' of argument '%s': expected "
+            "another index, as argument '%s' has this one\");\n",
+            at, i, p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup", p->index, p->name, other->name);
+        return;
+    }
+}
+
 /* Indices, evaluated where the kernel is defined: __smelt_index_<parameter>. */
 static void add_indices(const struct program *program, const struct entry *entry, struct text *text) {
     open_namespace(entry->definition, text);
@@ -441,6 +463,7 @@ static void add_indices(const struct program *program, const struct entry *entry
         place_at(program, p->token, text);
         check_index(p, text);
         text_addf(text, "constexpr int __smelt_index_%d = int(%s);\n", i, p->index);
+        check_index_is_unused(entry, i, text);
     }
     add_guards(program, entry, text);
     close_namespace(entry->definition, text);
