@@ -175,6 +175,13 @@ def test_a_model_made_with_it():
     assert "Smelt" in type(made.vision_encoder.layers[0].attn).__name__
 
 
+@pytest.mark.parametrize("name", ["softcap", "s_aux", "cache"])
+def test_unsupported_arguments_are_refused(name):
+    x = torch.ones(1, 2, 3, 8)
+    with pytest.raises(ValueError, match=f"{name} is given; expected none, as it is not supported: choose another"):
+        smelt.torch.transformers.attention_forward(torch.nn.Module(), x, x, x, None, **{name: torch.ones(2)})
+
+
 def test_dropout_is_refused():
     model = decoder("Llama", attention_dropout=0.1)
     model.set_attn_implementation("smelt")

@@ -39,13 +39,14 @@ def attention_forward(
 ) -> tuple[torch.Tensor, None]:
     """What transformers calls: query (B, N_q, T_q, D), key and value (B, N_kv, T_kv, D); returns (B, T_q, N_q, D), None.
 
-    ValueError for dropout, and for what only other implementations have: a soft cap, sinks, paged caches."""
+    ValueError for dropout, a soft cap, attention sinks (s_aux) and paged caches, which are not supported."""
     if dropout:
         raise ValueError(f"attention 'smelt': dropout is {dropout}; expected 0, as the kernel has no dropout: set "
                          "attention_dropout to 0 in the model's config, or call model.eval()")
     for what in ("softcap", "s_aux", "cache"):
         if others.get(what) is not None:
-            raise ValueError(f"attention 'smelt': {what} is given; expected none, as the kernel has no {what}")
+            raise ValueError(f"attention 'smelt': {what} is given; expected none, as it is not supported: choose another "
+                             "implementation, such as attn_implementation=\"eager\"")
     rows, keys = query.shape[2], key.shape[2]
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     # A mask includes causality; one row is the last, which sees all keys.
