@@ -54,7 +54,7 @@ static double put_legend(FILE *out, const struct plot *plot, double top) {
     return top + 24;
 }
 
-/* What is inside of the picture; its height. */
+/* Writes all elements of the picture. Returns its height. */
 static double put_all(FILE *out, const struct plot *plot) {
     double top = put_legend(out, plot, 16);
     return plot_roofs(out, plot, plot_bars(out, plot, top)) + 10;
@@ -69,7 +69,7 @@ int plot_write(struct plot *plot, const char *file) {
     FILE *out = fopen(file, "w");
     if (!out) return complain_of(file);
     assign_roles(plot);
-    /* The height stands before what determines it. */
+    /* The height is known after the elements, but is written before them. */
     char *inside = NULL;
     size_t length = 0;
     FILE *memory = open_memstream(&inside, &length);

@@ -79,8 +79,8 @@ static void put_bounds(FILE *out, const struct roof *roof) {
     svg_text(out, fits ? x1 - 8 : x1, fits ? y1 + 4 : y1 - 7, fits ? "end" : "start", style, words);
 }
 
-/* ---- The points. Their names stand beside the picture, one below the other, since points of one job lie
- * above each other. */
+/* ---- The points. Their names stand to the right of the diagram, one below the other, since points of one
+ * job lie above each other. */
 
 static int compare_rates(const void *a, const void *b) {
     double one = (*(const struct plot_row *const *)a)->rate,

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Values on a scale from 0 differ at most so many times: of a shorter bar nobody reads the length. */
+/* The largest ratio of values on a linear scale: the bars of smaller values would be too short to read. */
 #define MOST_TIMES 20
 
 static double power_below(double value) {

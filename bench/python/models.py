@@ -4,8 +4,8 @@
 
 Weights are random. Both sides run in turns; a row has the medians of both and how many times as fast smelt's is. Jobs:
 vit (float32), sam (ViT-H's image encoder, 1024²; its --layers are rounded up to a multiple of 8), prefill and decode (a
-Llama of 8 billion parameters, 4096 tokens; of its 32 equal layers --layers are run), decode-int4 (weights packed to 4 bits, next to bfloat16), call (the host's time of
-one call of attention, next to torch's own). prefill-int4 is prefill with packed weights. decode-captured and
+Llama of 8 billion parameters, 4096 tokens; of its 32 equal layers --layers are run), decode-int4 (weights packed to 4
+bits, next to bfloat16), call (the host's time of one call of attention, next to torch's own). prefill-int4 is prefill with packed weights. decode-captured and
 decode-int4-captured replay a step of both sides as a graph of CUDA, which takes no time of the host."""
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def vit(to: Settings) -> None:
 
 
 def sam(to: Settings) -> None:
-    layers = (to.layers + 7) // 8 * 8  # one of eight sees the whole picture, the others windows
+    layers = (to.layers + 7) // 8 * 8  # one of eight attends to the whole image, the others to windows
     config = transformers.SamVisionConfig(hidden_size=1280, num_hidden_layers=layers, num_attention_heads=16, mlp_dim=5120,
                                           initializer_range=0.02, global_attn_indexes=list(range(7, layers, 8)))
     stock = transformers.SamVisionModel(config).eval().to(to.device, torch.bfloat16)

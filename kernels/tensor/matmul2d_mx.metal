@@ -2,7 +2,7 @@
 // slices take both, and the operation applies the scales by itself.
 //
 // A: M × K, B: N × K, C: M × N, so their extents are (K, M), (K, N), (N, M); K is a multiple of 32. Grid: N / n × M / m
-// threadgroups, rounded up, of 32 threads for each simdgroup.
+// threadgroups, rounded up, of 128 threads; matmul_mx_128_256 has threadgroups of 256.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;

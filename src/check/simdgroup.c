@@ -1,9 +1,9 @@
 /* Simdgroup functions that lanes miss.
  *
  * A shuffle takes values from other lanes, whose shadow comes with them. From a lane that does not take part,
- * because it has ended, is elsewhere, or does not exist, comes no value that Metal defines: the result is
- * undefined, which becomes a finding where it is used. Kernels that compute the sum of a part of the lanes
- * throw such results away.
+ * because it has ended, is elsewhere, or does not exist, Metal defines no value: the result is undefined,
+ * which becomes a finding where it is used. Kernels that compute the sum of a part of the lanes discard such
+ * results.
  *
  * Products of simdgroup matrices need all lanes, barriers those that have not ended. Sums, scans and votes
  * are defined among the lanes that take part: these are findings on request. */

@@ -129,8 +129,8 @@ const char *smelt_library_function_name(const smelt_library *library, int index)
     return library_entry(library, index)->host_name;
 }
 
-/* What the text has of that name, with its place: a function of another stage, or a template, which is no
- * function until it is instantiated. */
+/* Something else of that name in the source: a function of another stage, or a template of kernels, which
+ * must be instantiated first. NULL if there is none. */
 static const struct other_function *other_of_name(const smelt_library *library, const char *name) {
     const struct program *program = &library->translation.program;
     for (int i = 0; name && !library->packaged && i < program->other_count; i++) {

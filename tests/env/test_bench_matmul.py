@@ -37,8 +37,8 @@ def expect_no_overlaps(tree):
 
 def test_chosen_steps_in_a_table_and_a_picture(scratch):
     picture = os.path.join(scratch.out, "ladder.svg")
-    done = scratch.run(["bench", "matmul", "--quick", "--device", "cpu", "--sizes", "64,96", "--algorithm", "naive,coalescing,tiled,best",
-                        "--plot", picture], SMELT_TIERS=TIERS)
+    done = scratch.run(["bench", "matmul", "--quick", "--device", "cpu", "--sizes", "64,96", "--algorithm",
+                        "naive,coalescing,tiled,best", "--plot", picture], SMELT_TIERS=TIERS)
     expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
     lines = done.stdout.splitlines()
     for job in ("product-64x64x64-float32", "product-96x96x96-float32"):
