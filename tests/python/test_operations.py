@@ -145,6 +145,8 @@ def test_shapes():
     for i, (made, wanted) in enumerate(pairs):
         made = np.asarray(made)  # bytes are compared, since views of other elements' bytes may be NaN
         assert (made.shape, made.dtype, made.tobytes()) == (wanted.shape, wanted.dtype, wanted.tobytes()), i
+    infinite = np.array([np.inf, -1, np.nan], np.float32)  # beside the diagonal is 0, whatever is on it
+    assert np.asarray(smelt.diag(smelt.array(infinite), 1)).tobytes() == np.diag(infinite, 1).tobytes()
     for parts, wanted in ((smelt.split(a, 2, 2), np.split(values, 2, 2)), (smelt.split(a, [1, 2], 1), np.split(values, [1, 2], 1))):
         assert all(np.array_equal(np.asarray(p), w) for p, w in zip(parts, wanted, strict=True))
 

@@ -179,7 +179,7 @@ def diag(a: array, /, k: int = 0, *, stream: Stream = None) -> array:
     size = a.shape[0] + (k if k > 0 else -k)
     eye = apply("eye", (), shape=(size, size), offset=k, dtype=a.dtype, device=a.device)
     wide = pad(a, (k, 0)) if k > 0 else pad(a, (0, -k))
-    return eye * wide
+    return apply("where", (eye, wide, False))
 
 
 def contiguous(a: array, allow_col_major: bool = False, *, stream: Stream = None) -> array:
