@@ -9,9 +9,9 @@
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "compiler/ptx/ptx.h"
 
-#define MOST_COMPUTED 6 /* instructions of a test, which lanes on the other way compute in vain */
+#define MOST_COMPUTED 6 /* instructions per test: lanes that choose the other test waste them */
 
-/* Whether an instruction may run though the code would not have come to it. */
+/* Whether an instruction may be executed where the original code would skip it. */
 static bool is_harmless(LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMICmp:
@@ -58,16 +58,16 @@ static void move_before(struct unit *unit, LLVMBasicBlockRef block, LLVMValueRef
     }
 }
 
-/* Gives phis of a block the chosen one of the values from two blocks. A phi cannot lose an edge: a copy of it
- * takes its place. */
-static void choose_values(struct unit *unit, LLVMBasicBlockRef block, LLVMValueRef condition,
-                          LLVMBasicBlockRef *tests, LLVMValueRef branch) {
+/* The branch's condition chooses between the values that phis of a block have from the two tests. A phi
+ * cannot lose an edge, so a copy replaces it; the condition itself may be one of them. */
+static void choose_values(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef *tests,
+                          LLVMValueRef branch) {
     LLVMBasicBlockRef from = LLVMGetInstructionParent(branch);
     FOR_EACH_INSTRUCTION(phi, block) {
         if (!LLVMIsAPHINode(phi)) break;
         LLVMPositionBuilderBefore(unit->builder, branch);
-        LLVMValueRef chosen = LLVMBuildSelect(unit->builder, condition, phi_incoming(phi, tests[0]),
-                                              phi_incoming(phi, tests[1]), "");
+        LLVMValueRef chosen = LLVMBuildSelect(unit->builder, LLVMGetCondition(branch),
+                                              phi_incoming(phi, tests[0]), phi_incoming(phi, tests[1]), "");
         LLVMPositionBuilderBefore(unit->builder, phi);
         LLVMValueRef copy = LLVMBuildPhi(unit->builder, LLVMTypeOf(phi), "");
         for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
@@ -91,17 +91,16 @@ static bool join_tests(struct unit *unit, LLVMBasicBlockRef block) {
     bool same = LLVMGetSuccessor(ends[1], 0) == yes && LLVMGetSuccessor(ends[1], 1) == no;
     bool crossed = LLVMGetSuccessor(ends[1], 0) == no && LLVMGetSuccessor(ends[1], 1) == yes;
     if (yes == no || (!same && !crossed)) return false;
-    LLVMValueRef condition = LLVMGetCondition(branch);
     move_before(unit, tests[0], branch);
     move_before(unit, tests[1], branch);
-    choose_values(unit, yes, condition, tests, branch);
-    choose_values(unit, no, condition, tests, branch);
+    choose_values(unit, yes, tests, branch);
+    choose_values(unit, no, tests, branch);
     LLVMBuilderRef b = unit->builder;
     LLVMPositionBuilderBefore(b, branch);
     LLVMValueRef first = LLVMGetCondition(ends[0]), second = LLVMGetCondition(ends[1]);
-    /* What one way does not compute may be poison there, and a `select` does not pass it on. */
     if (crossed) second = LLVMBuildNot(b, second, "");
-    LLVMBuildCondBr(b, LLVMBuildSelect(b, condition, first, second, ""), yes, no);
+    /* The test that is not chosen may be poison, which a `select` does not pass on. */
+    LLVMBuildCondBr(b, LLVMBuildSelect(b, LLVMGetCondition(branch), first, second, ""), yes, no);
     LLVMInstructionEraseFromParent(branch);
     LLVMDeleteBasicBlock(tests[0]);
     LLVMDeleteBasicBlock(tests[1]);
