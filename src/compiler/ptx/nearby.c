@@ -7,12 +7,12 @@
  * address of its own, of four or five instructions. Here the address of in[y * w + x] is computed once, in
  * the block that dominates them, and the accesses add constants, which cost nothing.
  *
- * The sums of 32 bits may wrap before they are extended. No index of an access that runs has wrapped: it
- * would reach outside the buffer, as every one has fewer than 2^31 - SMALL_REACH bytes (the shape is
- * `small`). The shared index is at most SMALL_REACH bytes from it.
+ * A sum of 32 bits may wrap before it is extended. That of an access that is executed has not: the access
+ * would be outside its buffer, which has fewer than 2^31 - SMALL_REACH bytes (the shape is `small`). The
+ * shared sum has not wrapped either, since its address is less than SMALL_REACH bytes from that access.
  *
- * Stores keep their own addresses: the few at the end of a kernel would take registers for nothing. In a
- * quantised matrix-vector product, whose speed depends on how many warps fit, they took 8 of 56.
+ * Stores keep their own addresses: the few at the end of a kernel would cost registers and save little. In a
+ * quantised matrix-vector product, whose speed depends on how many warps fit, they took 8 of 56 registers.
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "compiler/flow.h"
@@ -190,7 +190,7 @@ static LLVMValueRef skip_constants(struct unit *unit, LLVMValueRef address, int6
     return address;
 }
 
-/* Only of buffers that the launch passes, the sizes are known: not of those that an argument buffer names. */
+/* The launch knows the sizes of the buffers it passes, but not of those that an argument buffer points to. */
 static bool is_in_buffer(const struct nearby *n, LLVMValueRef base) {
     while (LLVMIsAGetElementPtrInst(base)) base = LLVMGetOperand(base, 0);
     return is_parameter_load(n, base);
@@ -210,9 +210,8 @@ static bool find_address(struct nearby *n, struct access *a) {
     uint32_t constant = 0;
     if (!is_in_buffer(n, a->base)) return false;
     if (!add_value(n, a, index, 1, &constant, DEEPEST) || a->count == 0) return false;
-    int64_t within = (int64_t)(int32_t)constant * (int64_t)a->element;
-    a->bytes += within;
-    return within < SMALL_REACH && within > -SMALL_REACH;
+    a->bytes += (int64_t)(int32_t)constant * (int64_t)a->element;
+    return a->bytes < SMALL_REACH && a->bytes > -SMALL_REACH;
 }
 
 static void find_accesses(struct nearby *n) {
