@@ -3,18 +3,12 @@
  * the runtime looks at the active ones. Other addresses are compared lane by lane. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/cpu/inside.h"
+#include "compiler/simd/extents.h"
 #include "compiler/simd/gang_access.h"
 #include "compiler/simd/wrapped.h"
 
 #include <stddef.h>
 #include <string.h>
-
-/* How many addresses of an object have so many bytes: computed where its extent is. */
-struct inside_count {
-    LLVMValueRef extent, count;
-    uint64_t bytes;
-    struct inside_count *next;
-};
 
 bool emit_inside_is_once(struct simd *s, LLVMValueRef call) {
     return shape_of(s, LLVMGetOperand(call, INSIDE_ADDRESS)) >= 0 &&
@@ -26,74 +20,10 @@ static LLVMValueRef i64_constant(struct simd *s, uint64_t value) {
     return LLVMConstInt(type_i64(s->unit), value, false);
 }
 
-/* extent: a scalar of the new function. */
-static LLVMValueRef count_of(struct simd *s, LLVMValueRef extent, uint64_t bytes) {
-    LLVMValueRef needed = i64_constant(s, bytes);
-    if (!LLVMIsALoadInst(extent)) return inside_count(s->unit, extent, needed);
-    for (struct inside_count *c = s->inside_counts; c; c = c->next)
-        if (c->extent == extent && c->bytes == bytes) return c->count;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(s->unit->builder);
-    LLVMValueRef next = LLVMGetNextInstruction(extent);
-    if (next)
-        LLVMPositionBuilderBefore(s->unit->builder, next);
-    else
-        LLVMPositionBuilderAtEnd(s->unit->builder, LLVMGetInstructionParent(extent));
-    LLVMValueRef count = inside_count(s->unit, extent, needed);
-    LLVMPositionBuilderAtEnd(s->unit->builder, here);
-    struct inside_count *one = arena_alloc(&s->arena, sizeof *one);
-    if (!one) return count;
-    *one = (struct inside_count){extent, count, bytes, s->inside_counts};
-    s->inside_counts = one;
-    return count;
-}
-
-/* Of an argument, what its extent says is read where it is compared with: such a load is part of the
- * comparing instruction, and takes no register before. */
-static LLVMValueRef read_extent(struct simd *s, LLVMValueRef original, size_t field) {
-    uint64_t slot = 0;
-    (void)is_constant_integer(LLVMGetOperand(original, 0), &slot);
-    return inside_buffer(s->unit, s->extents, slot, field);
-}
-
-static LLVMValueRef start_of(struct simd *s, LLVMValueRef original) {
-    if (intrinsic_of(original) != INTRINSIC_BUFFER_START) return scalar_of(s, original);
-    return read_extent(s, original, offsetof(struct buffer_extent, start));
-}
-
-static LLVMValueRef extent_of(struct simd *s, LLVMValueRef original) {
-    if (intrinsic_of(original) != INTRINSIC_BUFFER_EXTENT) return scalar_of(s, original);
-    return read_extent(s, original, offsetof(struct buffer_extent, bytes));
-}
-
-static int log2_up(uint64_t bytes) {
-    int log = 0;
-    while (log < 63 && UINT64_C(1) << log < bytes) log++;
-    return log;
-}
-
-static bool is_counted(LLVMValueRef original, uint64_t bytes) {
-    return intrinsic_of(original) == INTRINSIC_BUFFER_EXTENT && log2_up(bytes) < EXTENT_COUNTS;
-}
-
-/* How many addresses of the object have so many bytes, … */
-static LLVMValueRef exact_count(struct simd *s, LLVMValueRef original, uint64_t bytes) {
-    if (intrinsic_of(original) != INTRINSIC_BUFFER_EXTENT) return count_of(s, scalar_of(s, original), bytes);
-    int log = log2_up(bytes);
-    if (is_counted(original, bytes) && bytes == UINT64_C(1) << log)
-        return read_extent(s, original,
-                           offsetof(struct buffer_extent, counts) + (size_t)log * sizeof(uint64_t));
-    return inside_count(s->unit, extent_of(s, original), i64_constant(s, bytes));
-}
-
-/* … or fewer, if that is simpler. */
-static LLVMValueRef safe_count(struct simd *s, LLVMValueRef original, uint64_t bytes) {
-    return exact_count(s, original, is_counted(original, bytes) ? UINT64_C(1) << log2_up(bytes) : bytes);
-}
-
 /* The argument's address that an address is computed from, if its distance from there may be compared instead
  * of that from the object's start; NULL otherwise. For LLVM, the first is an index times a constant. */
 static LLVMValueRef bound_address(struct simd *s, LLVMValueRef address, LLVMValueRef extent, uint64_t bytes) {
-    if (!is_counted(extent, bytes)) return NULL;
+    if (!extent_is_counted(extent, bytes)) return NULL;
     LLVMValueRef root = bounds_place(s->unit, address).root;
     uint64_t slot, own;
     if (intrinsic_of(root) != INTRINSIC_BUFFER_ADDRESS) return NULL;
@@ -111,7 +41,7 @@ static void read_root(struct simd *s, LLVMValueRef address) {
 /* Whether a comparison that fails says that the range is outside. */
 static bool is_exact(struct simd *s, LLVMValueRef address, LLVMValueRef original, uint64_t bytes) {
     if (bound_address(s, address, original, bytes)) return false;
-    return !is_counted(original, bytes) || bytes == UINT64_C(1) << log2_up(bytes);
+    return extent_safe_is_exact(original, bytes);
 }
 
 static uint64_t constant_of(LLVMValueRef call, unsigned operand) {
@@ -169,18 +99,12 @@ static struct distance distance_of(struct simd *s, const struct reach *r, LLVMVa
     LLVMTypeRef type = type_i64(s->unit);
     LLVMValueRef bound = bound_address(s, r->address, r->extent, bytes_of_all(r->span, r->bytes));
     struct distance d = {.scale = 1, .added = (int64_t)r->low + r->span.least};
-    d.from = bound ? LLVMBuildPtrToInt(b, scalar_of(s, bound), type, "") : start_of(s, r->start);
+    d.from = bound ? LLVMBuildPtrToInt(b, scalar_of(s, bound), type, "") : extent_start(s, r->start);
     if (bound && !scalar && find_element(s, r, &d)) return d;
     if (!scalar) scalar = scalar_of(s, r->address);
     d.number = LLVMBuildSub(b, LLVMBuildPtrToInt(b, scalar, type, ""), d.from, "");
     d.number = LLVMBuildFreeze(b, d.number, ""); /* otherwise LLVM finds the address in their sum again */
     return d;
-}
-
-/* Where the extent has the number of elements of `scale` bytes from which on so many bytes are inside. */
-static size_t bound_field(int64_t scale, uint64_t bytes) {
-    size_t entry = (size_t)log2_up((uint64_t)scale) * EXTENT_COUNTS + (size_t)log2_up(bytes);
-    return offsetof(struct buffer_extent, bound) + entry * sizeof(uint64_t);
 }
 
 /* i1: the comparison of a scalar address and the lanes' offsets from it. It may say so of a range that is
@@ -190,7 +114,7 @@ static LLVMValueRef is_beyond(struct simd *s, const struct reach *r, struct dist
     uint64_t all = bytes_of_all(r->span, r->bytes);
     bool bound = bound_address(s, r->address, r->extent, all);
     LLVMValueRef count =
-        bound ? read_extent(s, r->extent, bound_field(d.scale, all)) : safe_count(s, r->extent, all);
+        bound ? extent_bound(s, r->extent, d.scale, all) : extent_safe_count(s, r->extent, all);
     LLVMValueRef number = LLVMBuildAdd(b, d.number, i64_constant(s, (uint64_t)d.added), "");
     return LLVMBuildICmp(b, LLVMIntUGE, number, count, "");
 }
@@ -248,7 +172,7 @@ static void set_wrapped(struct simd *s, const struct wrapped_indexes *wrapped) {
     }
 }
 
-/* … of a span that cannot wrap around either. */
+/* Whether the lanes' offsets never fall, and addresses do not wrap around between them. */
 static bool ascends(struct simd *s, int shape) {
     const int64_t *offsets = shape_offsets(s, shape);
     for (int i = 1; i < s->lanes; i++)
@@ -256,7 +180,7 @@ static bool ascends(struct simd *s, int shape) {
     return offsets[0] >= -(INT64_MAX / 4) && offsets[s->lanes - 1] <= INT64_MAX / 4;
 }
 
-/* The lanes' number and, in the upper half, whether all offsets ascend: struct lane_test. */
+/* Two fields of struct lane_test, lane_count and ascending, in one number. */
 static LLVMValueRef lanes_and_order(struct simd *s, int shape, const struct wrapped_indexes *wrapped) {
     bool ascending = ascends(s, shape);
     for (int i = 0; i < wrapped->count; i++) ascending &= ascends(s, shape_of(s, wrapped->index[i]));
@@ -301,23 +225,23 @@ static void go_on_if(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef a
 static void look_at_lanes(struct simd *s, LLVMValueRef sites, const struct reach *r, struct distance d,
                           const struct wrapped_indexes *wrapped, LLVMBasicBlockRef after) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef its_extent = r->extent, start = start_of(s, r->start), bytes = d.number;
+    LLVMValueRef its_extent = r->extent, start = extent_start(s, r->start), bytes = d.number;
     int shape = shape_of(s, r->address);
     bool exact = is_exact(s, r->address, its_extent, bytes_of_all(r->span, r->bytes));
     if (d.scale > 1) bytes = LLVMBuildMul(b, bytes, i64_constant(s, (uint64_t)d.scale), "");
     LLVMValueRef first = LLVMBuildAdd(b, d.from, LLVMBuildFreeze(b, bytes, ""), "");
     first = LLVMBuildAdd(b, first, i64_constant(s, (uint64_t)d.constant + r->low), "");
-    LLVMValueRef count = exact_count(s, its_extent, r->bytes);
+    LLVMValueRef count = extent_count(s, its_extent, r->bytes);
     if (shape == SHAPE_UNIFORM && !wrapped->count) {
         if (!exact)
             go_on_if(s, LLVMBuildICmp(b, LLVMIntULT, LLVMBuildSub(b, first, start, ""), count, ""), after);
-        inside_fail(s->unit, sites, start, extent_of(s, its_extent), first);
+        inside_fail(s->unit, sites, start, extent_bytes(s, its_extent), first);
         return;
     }
     LLVMValueRef found = finds_outside(s, start, count, first, shape, wrapped);
     if (!exact || wrapped->count || !all_on(s)) go_on_if(s, LLVMBuildNot(b, found, ""), after);
     /* From memory: a value that is kept takes a register from the code that goes on. */
-    inside_fail(s->unit, sites, get_field(s, offsetof(struct lane_test, start)), extent_of(s, its_extent),
+    inside_fail(s->unit, sites, get_field(s, offsetof(struct lane_test, start)), extent_bytes(s, its_extent),
                 get_field(s, offsetof(struct lane_test, address)));
 }
 
@@ -396,12 +320,12 @@ static LLVMValueRef lane_numbers(struct simd *s, LLVMValueRef address, int chunk
 
 /* The objects of the lanes may differ. */
 static LLVMValueRef starts_of(struct simd *s, LLVMValueRef original, int chunk) {
-    return shape_of(s, original) == SHAPE_UNIFORM ? chunk_splat(s, start_of(s, original))
+    return shape_of(s, original) == SHAPE_UNIFORM ? chunk_splat(s, extent_start(s, original))
                                                   : chunk_of(s, original, chunk);
 }
 
 static LLVMValueRef counts_of(struct simd *s, LLVMValueRef original, uint64_t bytes, int chunk) {
-    if (shape_of(s, original) == SHAPE_UNIFORM) return chunk_splat(s, exact_count(s, original, bytes));
+    if (shape_of(s, original) == SHAPE_UNIFORM) return chunk_splat(s, extent_count(s, original, bytes));
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
     LLVMValueRef more = LLVMBuildAdd(b, chunk_of(s, original, chunk), chunk_splat(s, i64_constant(s, 1)), "");
@@ -486,8 +410,7 @@ static bool compares_index(struct simd *s, LLVMValueRef call, struct place *plac
 
 /* How many elements from the argument's address on have so many bytes. */
 static LLVMValueRef count_from_argument(struct simd *s, LLVMValueRef call, int64_t scale) {
-    return read_extent(s, LLVMGetOperand(call, INSIDE_EXTENT),
-                       bound_field(scale, constant_of(call, INSIDE_BYTES)));
+    return extent_bound(s, LLVMGetOperand(call, INSIDE_EXTENT), scale, constant_of(call, INSIDE_BYTES));
 }
 
 /* Whether the index from an address that all lanes share, root + ext(index) * scale + constant, has 32 bits
@@ -511,13 +434,13 @@ static LLVMValueRef count_from_root(struct simd *s, LLVMValueRef call, const str
     LLVMTypeRef type = type_i64(s->unit);
     LLVMValueRef root = LLVMBuildPtrToInt(b, scalar_of(s, place->root), type, "");
     uint64_t constant = (uint64_t)place->constant + constant_of(call, INSIDE_LOW);
-    LLVMValueRef offset = LLVMBuildSub(b, root, start_of(s, LLVMGetOperand(call, INSIDE_START)), "");
+    LLVMValueRef offset = LLVMBuildSub(b, root, extent_start(s, LLVMGetOperand(call, INSIDE_START)), "");
     if (constant) offset = LLVMBuildAdd(b, offset, i64_constant(s, constant), "");
     LLVMValueRef operands[2] = {
-        exact_count(s, LLVMGetOperand(call, INSIDE_EXTENT), constant_of(call, INSIDE_BYTES)),
+        extent_count(s, LLVMGetOperand(call, INSIDE_EXTENT), constant_of(call, INSIDE_BYTES)),
         LLVMBuildFreeze(b, offset, "")};
     LLVMValueRef room = simd_intrinsic(s, "llvm.usub.sat", &type, 1, operands, 2);
-    int log = log2_up((uint64_t)place->scale);
+    int log = extent_log2((uint64_t)place->scale);
     if (!log) return room;
     room = LLVMBuildAdd(b, room, i64_constant(s, (uint64_t)place->scale - 1), "");
     return LLVMBuildLShr(b, room, i64_constant(s, (uint64_t)log), "");
@@ -588,10 +511,10 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     LLVMValueRef operands[2] = {bits, LLVMConstInt(simd_i1(s), 0, false)};
     LLVMValueRef lane = simd_intrinsic(s, "llvm.cttz", &type, 1, operands, 2);
     LLVMValueRef its_start = shape_of(s, start) == SHAPE_UNIFORM
-                                 ? start_of(s, start)
+                                 ? extent_start(s, start)
                                  : lane_of(s, chunk_of(s, start, chunk), lane),
                  its_extent = shape_of(s, extent) == SHAPE_UNIFORM
-                                  ? extent_of(s, extent)
+                                  ? extent_bytes(s, extent)
                                   : lane_of(s, chunk_of(s, extent, chunk), lane);
     inside_fail(s->unit, LLVMGetOperand(call, INSIDE_SITES), its_start, its_extent,
                 lane_of(s, numbers, lane));
@@ -615,7 +538,7 @@ static LLVMValueRef may_be_outside(struct simd *s, LLVMValueRef call, bool piece
     return piece ? any : mask_any(s, outside, s->chunk_count);
 }
 
-/* Of quick code: the same for all chunks at once, with a function that looks at the lanes. */
+/* Quick code tests all chunks at once; a function of the runtime compares the lanes' addresses. */
 static void emit_for_chunks(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT),
@@ -635,8 +558,9 @@ static void emit_for_chunks(struct simd *s, LLVMValueRef call) {
     }
     for (int c = 0; c < s->chunk_count; c++)
         numbers[c] = lane_numbers(s, address, c, constant_of(call, INSIDE_LOW));
-    gang_access_test(s, LLVMGetOperand(call, INSIDE_SITES), numbers, start_of(s, start),
-                     exact_count(s, extent, constant_of(call, INSIDE_BYTES)), extent_of(s, extent), inside);
+    gang_access_test(s, LLVMGetOperand(call, INSIDE_SITES), numbers, extent_start(s, start),
+                     extent_count(s, extent, constant_of(call, INSIDE_BYTES)), extent_bytes(s, extent),
+                     inside);
     LLVMPositionBuilderAtEnd(b, inside);
     if (!always) end_rare(s);
 }

@@ -143,7 +143,7 @@ struct simd {
     LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (access.c), one for each type */
     int shared_slot_count;
     LLVMValueRef address_slot;          /* a chunk's addresses in such accesses */
-    struct inside_count *inside_counts; /* inside.c: of extents, computed once */
+    struct extent_count *extent_counts; /* extents.c: computed once */
     struct inside_rare inside_rare;     /* … and the last block of tests that a loop's answer leads to */
     struct gang_access gang_access;     /* gang_access.c */
     LLVMValueRef lane_test; /* a slot for a struct lane_test, shared by all tests; NULL: none yet */
