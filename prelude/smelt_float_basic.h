@@ -25,11 +25,12 @@ METAL_FUNC bool is_nan(float x) { return x != x; }
 METAL_FUNC float fabs(float x) { return __builtin_fabsf(x); }
 METAL_FUNC float copysign(float x, float y) { return __builtin_copysignf(x, y); }
 METAL_FUNC float sqrt(float x) { return __builtin_elementwise_sqrt(x); }
-// 1 / sqrt(x), off by at most 2 ULP; right of 0, infinity and NaN.
+// The float nearest to 1 / sqrt(x) or a neighbour of it; right for 0, infinity and NaN.
 METAL_FUNC float rough_rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
 // With y = rough_rsqrt(x) and e = 1 - x y^2 from the exact product x y = h + low, the result is y (1 - e)^(-1/2):
-// y (1 + e / 2 + 3/8 e^2), rounded once, is right for all 2^32 floats, whatever rough_rsqrt returns. Nothing underflows.
-// Of 0, infinity and NaN e is NaN, and y is right.
+// y (1 + e / 2 + 3/8 e^2), rounded once, is right for all 2^32 floats, whichever of the three floats y is (with a y that
+// is two floats away, it is wrong for x = 0x1.7431c6p1). Nothing underflows. If x is 0, infinite or NaN, e is NaN, and y is
+// right.
 METAL_FUNC float rsqrt(float x) {
   float y = rough_rsqrt(x), h = x * y;
   float low = __builtin_fmaf(x, y, -h), e = __builtin_fmaf(-low, y, __builtin_fmaf(-h, y, 1.0f));

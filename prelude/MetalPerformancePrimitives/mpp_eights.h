@@ -1,5 +1,5 @@
-// Operands in memory that threads convert for the tensor cores of a warpgroup, eight neighbours at a time: where the neighbours are
-// terms, lie at multiples of their size and share their scale.
+// Operands in device memory that threads convert for the tensor cores of a warpgroup, eight neighbouring elements at a time. The
+// eight must be terms of one sum, aligned to their size, with one scale.
 #pragma once
 
 #include "MetalPerformancePrimitives/mpp_fragment.h"
@@ -13,7 +13,7 @@ template <class Element, class T> struct eights {
   static constexpr kind from = kind_of<typename T::value_type>;
   static constexpr bool is_real = from == kind::real16 || from == kind::brain16, is_fp4 = from == kind::fp4;
   static constexpr bool is_signed = from == kind::int8 || from == kind::int4;
-  // Of an element; 0: not of this kind.
+  // Per element; 0: an element of another kind.
   static constexpr int bits = is_real ? 16
                               : is_byte(from) || from == kind::e4m3 || from == kind::e5m2 ? 8
                               : from == kind::int4 || from == kind::uint4 || is_fp4 ? 4
@@ -49,7 +49,7 @@ template <class Element, class T> struct eights {
       _Pragma("clang loop unroll(full)") for (int i = 0; i < words; i++) raw[i] = loaded[i];
   }
 
-  // Each byte is a code, in order.
+  // One code per byte, in order.
   METAL_FUNC static void spread(const uint (&raw)[words], uint (&bytes)[2]) {
     if constexpr (bits == 8) {
       bytes[0] = raw[0], bytes[1] = raw[words - 1];
@@ -91,7 +91,7 @@ template <class Element, class T> struct eights {
         _Pragma("clang loop unroll(full)") for (int i = 0; i < 4 && is_fp4; i++)
           pairs[i] = __smelt_ptx_fma_halves(pairs[i], 0x54005400u, 0x80008000u);
       } else {
-        // Two factors: their product may be no float.
+        // One factor after the other: their product may overflow.
         float scale = 1;
         if constexpr (T::__scaled) scale = metal::__packed_numeric::format<metal::metal_fp8_ue8m0_format>::decode(code);
         _Pragma("clang loop unroll(full)") for (int i = 0; i < 4; i++) {
@@ -106,8 +106,8 @@ template <class Element, class T> struct eights {
   }
 };
 
-// What a thread converts of an operand's next 64 terms: of each `step`th line the same eight. W: warpgroups. What the operand lacks
-// counts as 0.
+// What a thread converts of an operand's next 64 terms: the same eight of every `step`th line. W: warpgroups. Terms and lines
+// beyond the operand are 0.
 template <class W, class T, uint Lines> struct converted_operand {
   using own = eights<typename W::element, T>;
   static constexpr uint threads = W::count * 128, step = threads / 8, count = (Lines + step - 1) / step;

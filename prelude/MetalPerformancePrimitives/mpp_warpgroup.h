@@ -272,8 +272,8 @@ METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, ui
   __smelt_threadgroup_barrier(2, 0, "");
 }
 
-// Operands of which threads convert eight terms at a time. The next stage's elements are loaded before this one is multiplied, and
-// converted meanwhile.
+// Operands that threads convert eight terms at a time. The elements of the next stage are loaded before this one is multiplied,
+// and converted during the products.
 template <class W, class L, class R>
 METAL_FUNC void multiply_by_eights(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
   uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7);

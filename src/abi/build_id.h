@@ -3,8 +3,8 @@
 #ifndef SMELT_ABI_BUILD_ID_H
 #define SMELT_ABI_BUILD_ID_H
 
-/* Everything that determines generated code: part of cache keys, and of what libsmelt and smelt-cc1 say to
- * each other. */
+/* Everything that determines generated code: part of cache keys and of the messages between libsmelt and
+ * smelt-cc1. */
 extern const char build_id[];
 
 /* What clang's bitcode requires of the passes, and what machine code requires of the engines. Packages carry

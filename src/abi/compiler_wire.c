@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What both kinds of message begin with. The build's identity stands for all that generated code and its
- * runtime agree on: a process may run while its files are replaced by those of another version. */
+/* What both kinds of message begin with. Generated code must fit the runtime, so the builds are compared: the
+ * files of another version may replace those of a process while it runs. */
 struct head {
     char magic[8], build[112];
     uint32_t interface, request_size, constant_size, result_size;

@@ -32,15 +32,14 @@ struct lane_test {
     const int64_t *offsets;
     const uint32_t *lanes; /* 32 per word: the bits of those that are active */
     uint32_t lane_count;
-    uint32_t ascending; /* not 0: offsets, also of indexes, never fall from lane to lane */
+    uint32_t ascending; /* not 0: no offset, also of indexes, is less than that of the lane before */
     uint64_t address;   /* in: what the offsets are added to; out: the first address that is outside */
 };
 
 /* Whether the address of an active lane is outside. */
 KEEPS_REGISTERS bool smelt_runtime_finds_outside(struct lane_test *test);
 
-/* The same for addresses in memory, of at most 32 lanes: the first active lane whose address is outside, or
- * NO_LANE. */
+/* The same for up to 32 addresses in memory: the first active lane whose address is outside, or NO_LANE. */
 #define NO_LANE 32
 KEEPS_REGISTERS uint32_t smelt_runtime_lane_outside(const uint64_t *addresses, uint32_t lanes, uint64_t start,
                                                     uint64_t count);

@@ -214,7 +214,8 @@ smelt_status pass_bfloat(struct unit *unit);
 void bits_move_bfloats(struct unit *unit, LLVMValueRef function);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
-/* … before LLVM optimises, which drops the location of what it moves: accesses note theirs until then. */
+/* … before LLVM optimises, which drops the locations of what it moves: accesses keep theirs as annotations
+ * until pass_lines. */
 smelt_status pass_lines_noted(struct unit *unit);
 /* … the location of an instruction in the user's source: of the calls that were inlined, the innermost one
  * outside the prelude; NULL: it has none. */
@@ -280,8 +281,8 @@ smelt_status pass_requests(struct unit *unit);
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
 /* … how many loops of the entry have a number of rounds that is not known before the run. */
 smelt_status unrolled_count_open(struct unit *unit, uint64_t *loops);
-/* simd/estimates.c — the CPU's estimates of 1 / sqrt(x), where rsqrt begins: before functions are inlined,
- * and in the gang's code. */
+/* simd/estimates.c — rsqrt begins with the CPU's estimate of 1 / sqrt(x): marks before functions are inlined,
+ * replaced in the gang's code. */
 smelt_status pass_simd_mark_estimates(struct unit *unit);
 smelt_status pass_simd_estimates(struct unit *unit);
 smelt_status pass_simd_fused(struct unit *unit);

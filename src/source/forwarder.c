@@ -5,8 +5,9 @@
  * the arguments better: then a second function takes arguments of all types. It also serves methods whose
  * parameters parameter.c cannot parse.
  *
- * Classes that take the method from this one by `using Base::get;` rank it with methods of their own, where a
- * conversion of the object to the base would count against it: then the object's class is deduced. */
+ * A class may take the method from this one by `using Base::get;`. Overload resolution then ranks it with
+ * methods of that class, and a conversion of the object to the base would count against it: so the forwarder
+ * deduces the object's class. */
 #include "source/overload.h"
 #include "source/parameter.h"
 
@@ -92,7 +93,7 @@ static void add_forwarder(const struct rewriter *r, const struct group *group,
     const char *class = tokens_text(r->tokens, group->class, group->class + 1, r->arena);
     const char *name = tokens_text(r->tokens, overload->name, overload->open, r->arena);
     if (!space || !class || !name) return;
-    /* A cast in C's notation, since a derived class may keep its base to itself. */
+    /* A C-style cast also converts to a private base. */
     const char *object =
         deduced ? arena_printf(r->arena, "((%s__smelt_%s %s &)__smelt_object)", constant, space, class)
                 : "__smelt_object";

@@ -8,8 +8,8 @@
 /* The token of the first such type among the tokens [first, last) of an argument, or NO_PLACE. */
 uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t last);
 
-/* A tensor bound by the host in an array of them that an argument, tokens [first, last), is; NO_PLACE: there
- * is none. */
+/* The tensor type, if the argument with the tokens [first, last) is an array of tensors that the host binds;
+ * otherwise NO_PLACE. */
 uint32_t resource_tensor_array(const struct tokens *tokens, uint32_t first, uint32_t last);
 
 /* Whether an argument's attribute belongs only to other stages and resources. */

@@ -42,7 +42,7 @@ smelt_status check_mark_reals(struct unit *unit);
 void check_test_real(struct unit *unit, LLVMValueRef mark);
 
 /* pointers.c — a variable that holds one function, as in `auto f = g<float>; f(x);`, is replaced by it, so
- * that the call can be inlined. Requires: the module as clang wrote it, but for marks. */
+ * that the call can be inlined. Requires: the module as clang emitted it, except for marks. */
 smelt_status pass_check_functions(struct unit *unit);
 
 /* private.c — private variables keep what the optimiser would use up: arrays stay in memory where an access

@@ -1,8 +1,8 @@
 /* The debug location of every instruction becomes a line of the user's source: of the calls that were
  * inlined, the innermost one outside the prelude. Faults and messages then name lines that the user wrote.
  *
- * LLVM drops the location of an instruction that moves out of a loop, but not an annotation: accesses, which
- * messages are about, have one with their location while LLVM optimises. */
+ * LLVM drops the location of an instruction that it moves out of a loop, but keeps annotations. Messages are
+ * about accesses, so each access has its location as an annotation while LLVM optimises. */
 #include "compiler/pass.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -42,7 +42,7 @@ LLVMMetadataRef lines_of_user(LLVMValueRef instruction) {
     return found ? found : location;
 }
 
-/* ---- Notes: annotations of the form "LINE:COLUMN:FILE". */
+/* ---- Annotations of accesses: "LINE:COLUMN:FILE". */
 
 static unsigned note_kind(struct unit *unit) {
     return LLVMGetMDKindIDInContext(unit->context, "annotation", 10);
@@ -117,8 +117,8 @@ static LLVMValueRef instruction_before(LLVMValueRef instruction) {
     return LLVMGetBasicBlockTerminator(LLVMGetPreviousBasicBlock(block));
 }
 
-/* Of an access that LLVM has made of those of two branches: the line of what comes before, as that of the
- * `if`. */
+/* For an access that LLVM has merged from two branches: the location of an instruction before it, such as
+ * that of the `if`. */
 static struct source_place place_before(LLVMValueRef access) {
     struct source_place place = {0, 0, NULL};
     for (LLVMValueRef i = access; i && !place.line; i = instruction_before(i)) place = place_of(i);

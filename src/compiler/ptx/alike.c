@@ -122,7 +122,7 @@ static bool may_wait(const struct path_graph *graph) {
         int loop = graph->blocks[place].loop;
         if (loop < 0) continue;
         FOR_EACH_INSTRUCTION(i, graph->blocks[place].block) reads |= reads_others(i);
-        /* All threads come to a barrier in each round: none of them waits for more than that. */
+        /* At a barrier, all threads wait for each other in any case. */
         if (reads && !has_barrier(graph, loop)) return true;
     }
     return false;

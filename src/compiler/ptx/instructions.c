@@ -221,7 +221,7 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
     LLVMInstructionEraseFromParent(call);
 }
 
-/* Of words, without any effect. */
+/* Functions of words, without side effects. */
 #define HALVES(half, type) "{ .reg .b16 a, b; mov.b32 {a, b}, $1; cvt.rn.f16x2." type " $0, " half "; }"
 static const struct instruction pure[] = {
     {"fma_halves", "fma.rn.f16x2 $0, $1, $2, $3;", "=r,r,r,r"},

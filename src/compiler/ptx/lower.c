@@ -124,8 +124,8 @@ static void divide_thread(struct lowering *l, LLVMValueRef *sizes, LLVMValueRef 
     position[2] = rest;
 }
 
-/* Full groups divide by constants, which mostly are powers of two, and groups at the edge by sizes that only
- * the run can tell: two such divisions take 35 instructions, as many as a small stencil. */
+/* Full groups divide by constants, mostly powers of two, and groups at the edge by sizes known only at run
+ * time: two such divisions take 35 instructions, as many as a small stencil. */
 static void divide_by_edge(struct lowering *l, LLVMValueRef next) {
     struct unit *unit = l->unit;
     LLVMBuilderRef b = unit->builder;
@@ -150,7 +150,7 @@ static void divide_by_edge(struct lowering *l, LLVMValueRef next) {
     LLVMPositionBuilderBefore(b, next);
 }
 
-/* `next`: the instruction before which the builder is. */
+/* next: the builder is before this instruction. */
 static void find_position(struct lowering *l, LLVMValueRef next) {
     const uint32_t *size = l->shape->size;
     if (is_line(l->shape)) {

@@ -96,7 +96,7 @@ smelt_status pass_ptx_unroll(struct unit *unit);
 struct flow;
 /* … asks LLVM to unroll a loop with one latch fully, unless the source says that it must not. */
 void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop);
-/* … to run some rounds of it at once. */
+/* … or to run `rounds` of its rounds at once. */
 void ptx_ask_for_rounds(struct unit *unit, const struct flow *flow, int loop, uint32_t rounds);
 /* choose.c — a condition that chooses between two tests of the same outcome becomes one test. */
 smelt_status pass_ptx_choose(struct unit *unit);

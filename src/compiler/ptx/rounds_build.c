@@ -170,8 +170,8 @@ static LLVMBasicBlockRef build_filter(struct rounds *r) {
     return goes_on;
 }
 
-/* The original loop begins with the values of `test`, to which the blocks `from` lead. None: nothing leads to
- * it, and LLVM removes it. */
+/* The original loop begins with the values of `test`, after any of the `count` blocks `from`. Without such a
+ * block it is unreachable, and LLVM removes it. */
 static void begin_loop(struct rounds *r, LLVMBasicBlockRef *from, int count) {
     for (int i = 0; i < r->phis; i++) {
         LLVMValueRef phi = r->items[i].value;

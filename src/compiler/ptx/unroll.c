@@ -164,7 +164,7 @@ static bool is_told(LLVMValueRef branch, unsigned kind) {
     return false;
 }
 
-/* `number` 0: the wish has none. */
+/* Adds metadata to a loop's branch, unless it has some. number: of the wish; 0: it has none. */
 static void tell(struct unit *unit, const struct flow *flow, int loop, const char *wish, uint32_t number) {
     LLVMContextRef context = unit->context;
     unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);

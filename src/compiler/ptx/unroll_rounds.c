@@ -3,11 +3,11 @@
  * short; here they may be longer.
  *
  * LLVM unrolls short loops whose number of rounds is known only at run time: four or eight rounds run at
- * once, and a second loop runs the rest. In a window of three by three, all rounds are rest. If rounds have
- * guards, the rest becomes rounds in a row, whose loads the assembler can begin together. (It does so itself
- * in loops of one block.) Kernels with dozens of loops stay as they are, since their code would grow several
- * times and take LLVM's code generator too long. So does a long thread without loops, whose code is clean
- * already.
+ * once, and a second loop runs the remaining ones, which in a window of three by three are all. If rounds
+ * have guards, the second loop is unrolled, too, so that the assembler can begin its loads together. (It does
+ * so itself in loops of one block.) Kernels with dozens of loops stay as they are, since their code would
+ * grow several times and take LLVM's code generator too long. So does a long thread without loops, whose code
+ * is clean already.
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "base/arena.h"
@@ -99,9 +99,9 @@ static smelt_status ask_for_short(struct unit *unit) {
     return status;
 }
 
-/* ---- The rest of a loop. */
+/* ---- Loops that run the remaining rounds. */
 
-/* Blocks of which loops that are told something start. */
+/* The headers of loops that have metadata. */
 struct told {
     LLVMBasicBlockRef *headers;
     int count;
@@ -115,7 +115,7 @@ static unsigned loop_note(struct unit *unit) {
     return LLVMGetMDKindIDInContext(unit->context, "llvm.loop", 9);
 }
 
-/* The loops that the source, or an earlier pass, has told how to be unrolled. */
+/* The loops whose unrolling the source or an earlier pass has decided. */
 static smelt_status find_told(struct unit *unit, struct arena *arena, struct told *told) {
     struct flow flow;
     TRY(flow_find(unit, unit->entry, arena, &flow));
@@ -133,7 +133,8 @@ static bool was_told(const struct told *told, LLVMBasicBlockRef header) {
     return false;
 }
 
-/* LLVM has told such loops that they must not be unrolled. *any: whether there is one, which now may be. */
+/* LLVM has marked the loops of remaining rounds as not to be unrolled. Removes these marks. *any: whether
+ * there was one. */
 static smelt_status free_rests(struct unit *unit, struct arena *arena, const struct told *told, bool *any) {
     struct flow flow;
     *any = false;

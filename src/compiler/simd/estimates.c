@@ -1,13 +1,13 @@
 /* rsqrt begins with the CPU's estimate of 1 / sqrt(x), where registers have 512 bits: the instructions for a
  * square root and a division of 16 floats take longer than all the rest of it (18 cycles on a Xeon of the
- * fourth generation, the estimate 11 with all the rest). Those of 8 floats run while others compute.
+ * fourth generation, the estimate 11 with all the rest). Those of 8 floats overlap with other instructions.
  *
- * The prelude's rsqrt begins with rough_rsqrt(x), which may be off by two units in the last place: the result
- * is the same. pass_simd_mark_estimates, before functions are inlined, has it return its quotient through
- * llvm.arithmetic.fence, an ordinary operation of vectors, which clang writes in no code that math mode safe
- * compiles. pass_simd_estimates, on the gang's code, replaces these.
+ * The prelude's rsqrt begins with rough_rsqrt(x), which may return a neighbour of the nearest float: the
+ * result of rsqrt is the same. Before functions are inlined, pass_simd_mark_estimates lets rough_rsqrt return
+ * its quotient through llvm.arithmetic.fence, which is vectorised like arithmetic, and which clang does not
+ * emit in math mode safe. pass_simd_estimates replaces these calls in the gang's code.
  *
- * Requires: pass_declare; the gang's code. Establishes: no llvm.arithmetic.fence is left. */
+ * Requires: pass_declare; the gang's code. Establishes: the entry calls no llvm.arithmetic.fence. */
 #include "compiler/float_function.h"
 #include "compiler/simd/simd.h"
 
@@ -42,7 +42,7 @@ static bool is_one(LLVMValueRef value) {
     return value == LLVMConstVector(ones, lanes);
 }
 
-/* x, of a vector 1 / sqrt(x); else NULL. */
+/* The x of a vector 1 / sqrt(x), or NULL. */
 static LLVMValueRef rooted(LLVMValueRef value) {
     if (!LLVMIsAInstruction(value) || LLVMGetInstructionOpcode(value) != LLVMFDiv ||
         LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMVectorTypeKind || !is_one(LLVMGetOperand(value, 0)))
@@ -70,8 +70,8 @@ static LLVMValueRef estimate(struct unit *unit, LLVMValueRef x) {
     return build_function(unit, "llvm.x86.avx512.rsqrt14.ps.512", arguments, 3);
 }
 
-/* y (1 + e / 2 + 3/8 e^2), where e = 1 - x y^2: terms of the third order are below 2^-39. Of 0, infinity and
- * NaN e is NaN, and y is right. */
+/* y (1 + e / 2 + 3/8 e^2), where e = 1 - x y^2: terms of the third order are below 2^-39. If x is 0, infinite
+ * or NaN, e is NaN, and y is right. */
 static LLVMValueRef refine(struct unit *unit, LLVMValueRef x, LLVMValueRef y) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(x);

@@ -1,5 +1,5 @@
 /* Accesses and their tests in quick code (compiler/quick.h): one call for all lanes of a gang. Code for each
- * chunk would be as quick to run, but takes several times as long to compile.
+ * chunk would run as fast, but takes several times as long to compile.
  *
  * Quick code writes the chunks of an instruction one after another (instructions.c), so a call for the first
  * chunk serves the others. */
@@ -40,7 +40,7 @@ static LLVMValueRef keep_addresses(struct simd *s, LLVMValueRef const *addresses
     return slot;
 }
 
-/* The lanes that are on, as i32. */
+/* The mask of the active lanes, i32. */
 static LLVMValueRef active_lanes(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef lanes = NULL;
@@ -76,7 +76,7 @@ void gang_access_test(struct simd *s, LLVMValueRef sites, LLVMValueRef const *ad
     inside_fail(s->unit, sites, start, extent, LLVMBuildLoad2(b, type_i64(s->unit), at, ""));
 }
 
-/* The slot of values is shared by accesses of one type: it is in use from before a call to after it. */
+/* Accesses of one type share the slot of values: it is in use only from before a call to after it. */
 static LLVMValueRef values_slot(struct simd *s, LLVMTypeRef element) {
     struct gang_access *a = &s->gang_access;
     if (a->element != element) a->values = slot_of_lanes(s, element);

@@ -222,11 +222,12 @@ static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef base, 
     access_split_end(s, &split);
 }
 
-/* ---- Quick code: what neither one vector or two nor an instruction of the CPU accesses. */
+/* ---- Quick code, for other patterns than those of one or two vectors: a gather or scatter of the CPU, or a
+ * call for the gang. */
 
 #define MOST_BRIEF_WINDOW 2 /* vectors */
 
-/* Whether vectors that cover a pattern are the way to load it. */
+/* Whether a pattern is loaded as the vectors that cover it. */
 static bool is_covered(const struct simd *s, const struct pattern *p, LLVMValueRef mask) {
     if (s->brief && p->window > MOST_BRIEF_WINDOW * s->chunk_lanes) return false;
     return p->small && !p->spread && !(mask && p->repeats);

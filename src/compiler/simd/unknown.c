@@ -152,7 +152,7 @@ static bool has_ways(struct simd *s) {
     return !s->many_unknown && !access_is_rare(s);
 }
 
-/* With 256 bits, an instruction gathers by indexes. */
+/* AVX2 gathers 4-byte elements by index, which needs no call. */
 static bool is_for_gang(struct simd *s, const struct target *t) {
     bool indexed = t->size == 4 && s->vector_bits == 256 && t->elements.base;
     return gang_access_is_call(s, t->element) && !indexed;

@@ -99,7 +99,7 @@ void checked_barrier(const struct worker *worker, const struct standing *waiting
 smelt_status checked_end(struct cpu_launch *launch, smelt_status status) {
     if (!launch->check) return status;
     check_enter(NULL, 0, NULL, 0, 0);
-    /* Where the kernel ended early, or was stopped, it had no chance to write everything. */
+    /* A kernel that ended early or was stopped may not have written everything. */
     bool stopped = __atomic_load_n(&launch->stop, __ATOMIC_RELAXED);
     smelt_status found = check_end(launch->check, status == SMELT_OK && !stopped);
     check_close(launch->check);

@@ -49,15 +49,15 @@ copy(char *to, const char *from, size_t size) {
         memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
     }
 
-/* The lanes of `test` from 32 * word on that are active. */
+/* The active ones of the 32 lanes from 32 * word on. */
 KEEPS_REGISTERS static inline __attribute__((always_inline)) uint32_t active(const struct lane_test *test,
                                                                              uint32_t word) {
     uint32_t left = test->lane_count - 32 * word;
     return test->lanes[word] & (left < 32 ? (1u << left) - 1 : ~0u);
 }
 
-/* Whether all active lanes are inside because the first and the last one are, and no index of theirs may have
- * wrapped: the addresses between are between theirs. */
+/* Whether all active lanes are inside because the first and the last one are, and no index may have wrapped:
+ * the other addresses lie between theirs. */
 KEEPS_REGISTERS static inline __attribute__((always_inline)) bool
 ends_inside(const struct lane_test *test, const struct wrapped_index *indexes, uint64_t count) {
     uint32_t low = 0, high = (test->lane_count + 31) / 32;
