@@ -106,9 +106,11 @@ void smelt_check_stored(uint64_t value, const struct check_site *site);
 /* … that it passes to other threads: undefined values that come from outside of an array count. */
 void smelt_check_passed(uint64_t value);
 /* The thread reaches a simdgroup function or a simdgroup's barrier; then what it passes to the lanes of a
- * shuffle, whose shadow goes with it. */
+ * shuffle or of a product of matrices, whose shadow goes with it. operand: its number, below
+ * CHECK_MOST_SHARED. */
 void smelt_check_simdgroup(const struct check_site *site);
-void smelt_check_shared(uint64_t value);
+#define CHECK_MOST_SHARED 4
+void smelt_check_shared(uint64_t value, uint32_t operand);
 /* A branch or an address depends on an undefined value. */
 void smelt_check_used(uint32_t origin, const struct check_site *site);
 /* Before an atomic operation that depends on what is at the address, which smelt_check_access returned. */

@@ -6,6 +6,12 @@
 
 enum simd_kind { SIMD_SHUFFLE, SIMD_BALLOT, SIMD_REDUCE, SIMD_SCAN, SIMD_MATRIX, SIMD_BARRIER };
 
+/* SIMD_MATRIX: a lane passes its two elements of the left matrix's row, its element of the right matrix, and
+ * what is added. Its result is Σ left right over eight terms: the left factor is the element term % 2 of one
+ * lane, the right one is another's. */
+#define SIMD_MATRIX_LEFT_LANE(lane, term) (((lane) & 0x16) | ((term) & 4) << 1 | ((term) >> 1 & 1))
+#define SIMD_MATRIX_RIGHT_LANE(lane, term) (((lane) & 9) | ((term) & 4) << 2 | ((term) & 3) << 1)
+
 /* Operations, as __SMELT_SUM … in the prelude. */
 enum simd_operation {
     SIMD_SUM,

@@ -93,6 +93,15 @@ enum tile_word {
 #define TILE_HELD_ACROSS(word) ((int)((word) >> 16 & 0xffff))
 #define TILE_HELD_TALL(word) ((int)((word) >> 32 & 0xff))
 
+/* The number of the word, from the tile's address on, that holds an element of a tile in slots. */
+static inline uint64_t tile_held_at(uint64_t word, uint64_t row, uint64_t column) {
+    uint64_t tall = (uint64_t)TILE_HELD_TALL(word), in_fragment = tall / 2;
+    uint64_t fragment = row / tall * (uint64_t)TILE_HELD_ACROSS(word) + column / 16;
+    row %= tall, column %= 16;
+    uint64_t slot = fragment * in_fragment + ((row & 8) >> 1 | (column & 3));
+    return slot * 32 + ((row & 4) << 2 | (row & 3) << 1 | (column & 8) | (column >> 2 & 1));
+}
+
 /* Most elements of a tile in slots that takes part in a product, and the bytes that __smelt_tile_memory has
  * for each simdgroup of a threadgroup: three such tiles, and an offset between cache sets. */
 #define TILE_MOST_HELD 16384

@@ -205,15 +205,8 @@ static void span(const struct check_lines *l, int64_t *low, int64_t *high) {
     *high = (line > 0 ? line : 0) + (element > 0 ? element : 0) + l->width;
 }
 
-static void give_values(const struct check_lines *l) {
-    for (uint64_t i = 0; i < l->lines; i++)
-        for (uint64_t e = 0; e < l->elements; e++)
-            smelt_check_unpoison(l->start + ((int64_t)i * l->line_bits + (int64_t)e * l->element_bits) / 8,
-                                 l->width / 8);
-}
-
 /* One site for each line, so that a product that misses again and again is one finding. */
-static const struct check_site *site_of_line(struct check *check, const char *file, int line) {
+const struct check_site *check_line_site(struct check *check, const char *file, int line) {
     struct line_site *known = check->lines;
     while (known && (known->site.line != (uint32_t)line || strcmp(known->site.file, file) != 0))
         known = known->next;
@@ -236,11 +229,8 @@ bool check_touch(struct check *check, const struct check_lines *l, const char *f
     struct access *now = &check->now;
     bool inside =
         now->base && fits(now->base, now->extent, first, 1) && fits(now->base, now->extent, last, 1);
-    if (inside) {
-        if (l->written) give_values(l);
-        return true;
-    }
-    const struct check_site *site = site_of_line(check, file, line);
+    if (inside) return true;
+    const struct check_site *site = check_line_site(check, file, line);
     if (!site) return false;
     struct finding *finding = findings_add(check->findings, FINDING_OUT_OF_BOUNDS, site, NULL, NULL, &is_new);
     if (is_new)

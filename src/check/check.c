@@ -46,6 +46,7 @@ void check_close(struct check *check) {
     memories_unmap(check->scratch.start, SCRATCH_BYTES);
     memories_unmap(check->elsewhere.start, SCRATCH_BYTES);
     memories_close_stack(&check->scratch);
+    memories_close_stack(&check->lent);
     memories_close_stack(&check->elsewhere);
     free(check->spare);
     free(check->arguments);
@@ -67,6 +68,16 @@ void check_enter(struct check *check, uint32_t thread, char *stack, size_t stack
     race_settle(check);
     check->thread = thread;
     check->out_of_memory |= memories_enter_stack(check, fiber, stack, stack_bytes) != SMELT_OK;
+}
+
+void check_lend(struct check *check, char *start, size_t bytes) {
+    struct stack *lent = &check->lent;
+    if (lent->start == start && lent->end == start + bytes) return;
+    memories_close_stack(lent);
+    if (memories_open_stack(lent, start, bytes)) return;
+    memories_close_stack(lent);
+    *lent = (struct stack){0};
+    check->out_of_memory = true;
 }
 
 smelt_status check_end(struct check *check, bool is_whole) {

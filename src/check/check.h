@@ -95,8 +95,7 @@ void check_barrier_missed(struct check *check, const struct check_standing *wait
                           const struct check_standing *other);
 
 /* Elements in `lines` lines that the runtime accesses for the running thread, at a line of the user's.
- * strides: in bits. False: some lie outside of the array where the first one is. What is written has values
- * from now on. */
+ * strides: in bits. False: some lie outside of the array where the first one is. */
 struct check_lines {
     char *start;
     uint64_t lines, elements; /* of a line */
@@ -105,6 +104,14 @@ struct check_lines {
     bool written;
 };
 bool check_touch(struct check *check, const struct check_lines *lines, const char *file, int line);
+
+/* The running thread is about to compute a product of tiles (abi/tile.h), at a line of the user's: which
+ * elements of its result are undefined from now on. `complete`: it is computed; else, all have values, as
+ * there was a finding. */
+void check_product(struct check *check, const uint64_t *words, bool complete, const char *file, int line);
+
+/* Memory of the runtime's own that checked code uses: undefined values are followed through it. */
+void check_lend(struct check *check, char *start, size_t bytes);
 
 /* After the last threadgroup: what nobody wrote, if all have run (`is_whole`). CHECK with the first finding's
  * message if there are any: they become the calling thread's (finding.h). */

@@ -5,8 +5,10 @@
  * which becomes a finding where it is used. Kernels that compute the sum of a part of the lanes discard such
  * results.
  *
- * Products of simdgroup matrices need all lanes, barriers those that have not ended. Sums, scans and votes
+ * An element of a product of simdgroup matrices is undefined if an element of its row, of its column, or what
+ * it is added to is. Products need all lanes, barriers those that have not ended. Sums, scans and votes
  * are defined among the lanes that take part: these are findings on request. */
+#include "abi/simdgroup.h"
 #include "check/state.h"
 
 #include <string.h>
@@ -15,17 +17,15 @@ void smelt_check_simdgroup(const struct check_site *site) {
     struct check *check = check_this;
     struct thread_state *thread = &check->threads[check->thread];
     thread->site = site;
-    thread->shared_shadow = 0;
-    thread->shared_origin = 0;
+    memset(thread->shared, 0, sizeof thread->shared);
 }
 
-void smelt_check_shared(uint64_t value) {
+void smelt_check_shared(uint64_t value, uint32_t operand) {
     struct check *check = check_this;
     const struct check_parameters *parameters = smelt_check_parameters();
-    struct thread_state *thread = &check->threads[check->thread];
     (void)value;
-    thread->shared_shadow = parameters->parameters[0];
-    thread->shared_origin = parameters->origins[0];
+    check->threads[check->thread].shared[operand] =
+        (struct shared_value){parameters->parameters[0], parameters->origins[0]};
 }
 
 static void place(struct check *check, const struct check_lanes *lanes, unsigned lane, smelt_finding *told) {
@@ -70,12 +70,36 @@ static void shuffle(struct check *check, const struct check_lanes *lanes) {
         if (from == CHECK_OWN_VALUE) from = lane;
         if (from < CHECK_LANES && lanes->active >> from & 1) {
             const struct thread_state *source = &check->threads[lanes->first + from];
-            parameters->result[0] = source->shared_shadow;
-            parameters->result_origin = source->shared_origin;
+            parameters->result[0] = source->shared[0].shadow;
+            parameters->result_origin = source->shared[0].origin;
         } else {
             parameters->result[0] = UINT64_MAX;
             parameters->result_origin = origin_of_absent(check, lanes, lane, from);
         }
+    }
+}
+
+/* The first value that is undefined among those that an element of the product depends on; the last one if
+ * none is. Operands: abi/simdgroup.h. */
+static struct shared_value of_product(const struct check *check, const struct check_lanes *lanes,
+                                      unsigned lane) {
+    const struct thread_state *threads = check->threads + lanes->first;
+    for (unsigned term = 0; term < 8; term++) {
+        unsigned left = SIMD_MATRIX_LEFT_LANE(lane, term), right = SIMD_MATRIX_RIGHT_LANE(lane, term);
+        const struct shared_value *a = &threads[left].shared[term % 2], *b = &threads[right].shared[2];
+        if (lanes->active >> left & 1 && a->shadow) return *a;
+        if (lanes->active >> right & 1 && b->shadow) return *b;
+    }
+    return threads[lane].shared[3];
+}
+
+static void multiply(struct check *check, const struct check_lanes *lanes) {
+    for (unsigned lane = 0; lane < CHECK_LANES; lane++) {
+        struct check_parameters *parameters = check->parameters[lanes->first + lane];
+        if (!(lanes->active >> lane & 1) || !parameters) continue;
+        struct shared_value value = of_product(check, lanes, lane);
+        parameters->result[0] = value.shadow ? UINT64_MAX : 0;
+        parameters->result_origin = value.origin;
     }
 }
 
@@ -115,6 +139,7 @@ void check_simdgroup(struct check *check, const struct check_lanes *lanes) {
         break;
     case CHECK_LANES_PRODUCT:
         if (~lanes->active) missed(check, lanes, ~lanes->active, "a product of matrices");
+        multiply(check, lanes);
         break;
     case CHECK_LANES_BARRIER:
         if (waited_for) missed(check, lanes, waited_for, "simdgroup_barrier");

@@ -42,6 +42,12 @@ struct bound {
 
 enum memory_kind { DEVICE_MEMORY, THREADGROUP_MEMORY, MEMORY_KINDS };
 
+/* The shadow of a value. */
+struct shared_value {
+    uint64_t shadow;
+    uint32_t origin;
+};
+
 struct thread_state {
     uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
     uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
@@ -50,8 +56,7 @@ struct thread_state {
     const struct check_site *barrier;          /* the site of the last one that it reached; NULL: none */
     /* At a simdgroup function (simdgroup.c): its place, and the shadow of what other lanes may take. */
     const struct check_site *site;
-    uint64_t shared_shadow;
-    uint32_t shared_origin;
+    struct shared_value shared[CHECK_MOST_SHARED];
 };
 
 /* What threads of a simdgroup do between two barriers. */
@@ -147,6 +152,7 @@ struct check {
     struct stack elsewhere;         /* for the shadow of memory that nobody follows: constants of the code */
     struct check_parameters *spare; /* where there is no memory for a thread's own */
     struct stack scratch;           /* for accesses that have no memory */
+    struct stack lent;              /* the runtime's memory that the code uses (check_lend) */
     struct line_site *lines;
     bool out_of_memory;
     struct findings *findings;
@@ -202,7 +208,18 @@ void advice_end(struct check *check);
 void undefined_mark(char *shadow, uint32_t *origins, size_t offset, uint64_t bytes, uint32_t origin);
 /* The number of an origin, new or known. */
 uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void *what);
+/* Whether some of the bits that `mask` has in each of these bytes are undefined, and the origin of the first.
+ */
+bool undefined_in(char *address, uint64_t bytes, unsigned char mask, uint32_t *origin);
+/* The bytes are undefined since `origin`. */
+void undefined_set(char *address, uint64_t bytes, uint32_t origin);
+/* `what` is the use of a value: "the kernel stores". */
+void undefined_report(struct check *check, uint32_t origin, const struct check_site *site, const char *what);
 void undefined_end(struct check *check);
+
+/* access.c */
+/* Of a line without columns; the same one each time. NULL: out of memory. */
+const struct check_site *check_line_site(struct check *check, const char *file, int line);
 
 /* check.c */
 /* Keeps the site of a number. */

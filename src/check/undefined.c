@@ -52,6 +52,10 @@ static struct check_shadow shadow_of(char *address, uint64_t bytes) {
         size_t offset = (size_t)(address - check->scratch.start);
         return (struct check_shadow){check->scratch.shadow + offset, check->scratch.origins + offset / 4};
     }
+    if (address >= check->lent.start && address + bytes <= check->lent.end) {
+        size_t offset = (size_t)(address - check->lent.start);
+        return (struct check_shadow){check->lent.shadow + offset, check->lent.origins + offset / 4};
+    }
     struct region *region = memories_region(check, address);
     if (region && address + bytes <= region->end) {
         size_t offset = (size_t)(address - region->start);
@@ -108,6 +112,22 @@ struct check_shadow smelt_check_store_n(char *address, uint64_t bytes) {
 
 static bool is_followed(const char *shadow) {
     return shadow != check_this->elsewhere.shadow;
+}
+
+bool undefined_in(char *address, uint64_t bytes, unsigned char mask, uint32_t *origin) {
+    struct check_shadow from = shadow_of(address, bytes);
+    if (!is_followed(from.shadow)) return false;
+    for (uint64_t at = 0; at < bytes; at++) {
+        if (!((unsigned char)from.shadow[at] & mask)) continue;
+        *origin = from.origins[((uintptr_t)address % 4 + at) / 4];
+        return true;
+    }
+    return false;
+}
+
+void undefined_set(char *address, uint64_t bytes, uint32_t origin) {
+    struct check_shadow to = shadow_of(address, bytes);
+    if (is_followed(to.shadow)) undefined_mark(to.shadow, to.origins, 0, bytes, origin);
 }
 
 void smelt_check_poison(char *address, uint64_t bytes, const char *name) {
@@ -217,7 +237,7 @@ static const char *what_is(struct check *check, const struct origin *origin, con
     return "of unknown origin";
 }
 
-static void report(struct check *check, uint32_t number, const struct check_site *site, const char *what) {
+void undefined_report(struct check *check, uint32_t number, const struct check_site *site, const char *what) {
     bool is_new;
     const struct origin *origin = origin_at(check, number);
     if (origin && origin->kind == ORIGIN_HELD) {
@@ -235,14 +255,14 @@ static void report(struct check *check, uint32_t number, const struct check_site
 }
 
 void smelt_check_used(uint32_t origin, const struct check_site *site) {
-    report(check_this, origin, site, "a branch or an address depends on");
+    undefined_report(check_this, origin, site, "a branch or an address depends on");
 }
 
 void smelt_check_changed(char *address, uint64_t bytes, const struct check_site *site) {
     struct check_shadow from = shadow_to_load(address, bytes);
     for (uint64_t i = 0; i < bytes; i++) {
         if (!from.shadow[i]) continue;
-        report(check_this, *from.origins, site, "an atomic operation changes");
+        undefined_report(check_this, *from.origins, site, "an atomic operation changes");
         return;
     }
 }
@@ -250,7 +270,8 @@ void smelt_check_changed(char *address, uint64_t bytes, const struct check_site 
 void smelt_check_stored(uint64_t value, const struct check_site *site) {
     struct check_parameters *parameters = smelt_check_parameters();
     (void)value;
-    if (parameters->parameters[0]) report(check_this, parameters->origins[0], site, "the kernel stores");
+    if (parameters->parameters[0])
+        undefined_report(check_this, parameters->origins[0], site, "the kernel stores");
 }
 
 void smelt_check_passed(uint64_t value) {

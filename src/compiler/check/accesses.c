@@ -173,8 +173,8 @@ static void check_operand(struct unit *unit, LLVMValueRef instruction, unsigned 
 }
 
 /* The numbers of a value that leaves the thread, the builder standing before that: only these are looked at,
- * as structures have gaps. site NULL: it goes to other threads, not to memory. function: the checker's. */
-static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef site, const char *function) {
+ * as structures have gaps. function: the checker's, which takes a number and `more` (NULL: no more). */
+static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef more, const char *function) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMTypeKind kind = LLVMGetTypeKind(type);
@@ -191,8 +191,8 @@ static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef site, const
     for (unsigned i = 0; i < count; i++) {
         LLVMValueRef one = count > 1 ? LLVMBuildExtractElement(b, value, constant_i32(unit, i), "") : value;
         one = LLVMBuildZExtOrBitCast(b, LLVMBuildBitCast(b, one, word, ""), type_i64(unit), "");
-        LLVMValueRef arguments[2] = {one, site};
-        check_call(unit, function, LLVMVoidTypeInContext(unit->context), arguments, site ? 2 : 1, false);
+        LLVMValueRef arguments[2] = {one, more};
+        check_call(unit, function, LLVMVoidTypeInContext(unit->context), arguments, more ? 2 : 1, false);
     }
 }
 
@@ -232,12 +232,15 @@ static void announce_function(struct unit *unit, LLVMValueRef call) {
     check_call(unit, "smelt_check_simdgroup", LLVMVoidTypeInContext(unit->context), &site, 1, false);
 }
 
-/* What a shuffle gives to others may be undefined, as its result then is. */
+/* What a shuffle or a product gives to others may be undefined, as its result then is. */
 static void show_operands(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
     bool shuffles = intrinsic == INTRINSIC_SIMD_SHUFFLE_I32 || intrinsic == INTRINSIC_SIMD_SHUFFLE_I64;
+    unsigned shared = shuffles ? 1 : intrinsic == INTRINSIC_SIMD_MATRIX_PRODUCT ? CHECK_MOST_SHARED : 0;
     for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
-        show(unit, LLVMGetOperand(call, i), NULL,
-             shuffles && i == 0 ? "smelt_check_shared" : "smelt_check_passed");
+        if (i < shared)
+            show(unit, LLVMGetOperand(call, i), constant_i32(unit, i), "smelt_check_shared");
+        else
+            show(unit, LLVMGetOperand(call, i), NULL, "smelt_check_passed");
 }
 
 #define LITERAL \

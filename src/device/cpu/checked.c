@@ -109,15 +109,18 @@ smelt_status checked_end(struct cpu_launch *launch, smelt_status status) {
 
 /* ---- Products of tiles. */
 
-static uint64_t least(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
+void checked_tile_memory(const struct worker *worker, void *memory, size_t bytes) {
+    if (worker->launch->check) check_lend(worker->launch->check, memory, bytes);
 }
 
+/* A simdgroup's lines may all lie behind the last that exists: `there` is negative then. */
 static struct check_lines operand_of(const uint64_t *words, uint32_t bits, uint64_t lines) {
     const uint64_t *own = words;
-    uint64_t there = own[TILE_LINES];
+    int64_t there = (int64_t)own[TILE_LINES];
     return (struct check_lines){.start = (char *)(uintptr_t)own[TILE_DATA] + own[TILE_FIRST] * bits / 8,
-                                .lines = least(lines, there),
+                                .lines = there < 0                 ? 0
+                                         : (uint64_t)there < lines ? (uint64_t)there
+                                                                   : lines,
                                 .line_bits = (int64_t)own[TILE_LINE_STRIDE] * bits,
                                 .element_bits = (int64_t)own[TILE_TERM_STRIDE] * bits,
                                 .width = bits};
@@ -144,5 +147,7 @@ bool checked_tile(const struct worker *worker, const uint64_t *words, const void
     bool inside = words[TILE_LEFT + TILE_HELD] || words[TILE_DEALT_ROWS] ||
                   check_touch(check, &left, place.file, place.line);
     inside = (words[TILE_RIGHT + TILE_HELD] || check_touch(check, &right, place.file, place.line)) && inside;
-    return (words[TILE_RESULT_HELD] || check_touch(check, &result, place.file, place.line)) && inside;
+    if (!words[TILE_RESULT_HELD] && !check_touch(check, &result, place.file, place.line)) return false;
+    check_product(check, words, inside, place.file, place.line);
+    return inside;
 }

@@ -15,8 +15,12 @@ smelt_status checked_begin_group(struct worker *worker);
 void checked_barrier(const struct worker *worker, const struct standing *waiting,
                      const struct standing *other);
 
-/* The words of a product of tiles, called for from `caller`: its operands lie within arrays, and its result
- * has values from now on. False: not so, and there must be no product. */
+/* Memory where the code puts tiles that are held in slots. */
+void checked_tile_memory(const struct worker *worker, void *memory, size_t bytes);
+
+/* The words of a product of tiles, called for from `caller`: its operands lie within arrays, and elements of
+ * its result have values from now on, unless those that they depend on have none. False: the operands or the
+ * result do not lie there, and there must be no product. */
 bool checked_tile(const struct worker *worker, const uint64_t *words, const void *caller);
 
 /* Frees it. `status`: how the threadgroups ended; findings count more than a barrier that was missed. */

@@ -189,10 +189,9 @@ static void matrix_product(const struct lanes *lanes) {
             memcpy(operands[i], (const void *)(uintptr_t)lanes->thread[i]->value, sizeof operands[i]);
     for (int i = 0; i < SIMDGROUP_LANES; i++) {
         if (!lanes->thread[i]) continue;
-        int row = i & 0x16, columns = i & 9;
         float sum = operands[i][3];
         for (int k = 0; k < 8; k++) {
-            int left = row | (k & 4) << 1 | (k >> 1 & 1), right = columns | (k & 4) << 2 | (k & 3) << 1;
+            int left = SIMD_MATRIX_LEFT_LANE(i, k), right = SIMD_MATRIX_RIGHT_LANE(i, k);
             sum = fmaf(operands[left][k % 2], operands[right][2], sum);
         }
         lanes->thread[i]->value = 0;

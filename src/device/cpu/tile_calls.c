@@ -42,6 +42,7 @@ void smelt_runtime_gang_tile(struct gang_context *context, const uint32_t *lanes
 void *smelt_runtime_tile_memory(struct thread_context *context) {
     struct worker *worker = worker_in_kernel();
     if (!allocate(worker, &worker->held_tiles, ALL_HELD_BYTES)) smelt_runtime_stop(context);
+    if (worker->held_tiles) checked_tile_memory(worker, worker->held_tiles, ALL_HELD_BYTES);
     return worker->held_tiles;
 }
 
