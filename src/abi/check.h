@@ -103,6 +103,8 @@ void smelt_check_condition(const struct check_site *site);
 uint64_t smelt_check_undefined(const struct check_site *site);
 /* A number that the thread is about to store in device memory; its shadow is that of the first parameter. */
 void smelt_check_stored(uint64_t value, const struct check_site *site);
+/* … at an address that may be anywhere: it counts if an argument lies there. */
+void smelt_check_stored_at(uint64_t value, const struct check_site *site, const char *address);
 /* … that it passes to other threads: undefined values that come from outside of an array count. */
 void smelt_check_passed(uint64_t value);
 /* The thread reaches a simdgroup function or a simdgroup's barrier; then what it passes to the lanes of a

@@ -29,6 +29,7 @@
     X(smelt_check_assertion)  \
     X(smelt_check_condition)  \
     X(smelt_check_stored)     \
+    X(smelt_check_stored_at)  \
     X(smelt_check_passed)     \
     X(smelt_check_simdgroup)  \
     X(smelt_check_shared)     \

@@ -274,6 +274,13 @@ void smelt_check_stored(uint64_t value, const struct check_site *site) {
         undefined_report(check_this, parameters->origins[0], site, "the kernel stores");
 }
 
+void smelt_check_stored_at(uint64_t value, const struct check_site *site, const char *address) {
+    struct check *check = check_this;
+    if (!smelt_check_parameters()->parameters[0]) return;
+    const struct region *region = memories_region(check, address);
+    if (region && region != &check->threadgroup) smelt_check_stored(value, site);
+}
+
 void smelt_check_passed(uint64_t value) {
     struct check *check = check_this;
     const struct check_parameters *parameters = smelt_check_parameters();

@@ -231,3 +231,11 @@ kernel void threadgroup_argument_with_a_stride(device const uchar *a [[buffer(0)
   threadgroup_barrier(mem_flags::mem_threadgroup);
   o[t] = tile[t * 3]; // SM001 tile[162]
 }
+
+// run: -b 0=ones:float32:60 -b 1=zeros:float32:64 --grid 64 --threadgroup 64
+kernel void stored_through_a_captured_pointer(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                              uint i [[thread_position_in_grid]]) {
+  o += 1, o -= 1;
+  auto store = [&](float x) { o[i] = x; };
+  store(a[i]); // SM001 a[60]
+}

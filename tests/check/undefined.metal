@@ -126,3 +126,36 @@ kernel void an_exchange_sets_its_value(device const uchar *a [[buffer(0)]], devi
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (i == 0) o[0] = atomic_load_explicit(&last, memory_order_relaxed);
 }
+
+// ---- Stores whose address is not known to be an argument's.
+
+struct two_outputs { device float *even, *odd; };
+static void put(thread two_outputs &to, uint i, float v) {
+  (i % 2 ? to.odd : to.even)[i] = v; // SM005 v
+}
+// run: -b 0:out:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 64
+kernel void through_one_of_two(device float *o [[buffer(0)]], device float *p [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  two_outputs to = {o, p};
+  float v;
+  if (i > 3) v = 1;
+  (i % 2 ? o : p)[i] = 0;
+  put(to, i, v);
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void through_a_captured_pointer(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  float v;
+  if (i > 3) v = 1;
+  o += 1, o -= 1;
+  auto store = [&](float x) { o[i] = x; }; // SM005 v
+  store(v);
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void thread_memory_through_a_pointer(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  float v, first[2] = {0, 0}, second[2] = {0, 0};
+  if (i > 3) v = 1;
+  thread float *to = i % 2 ? first : second;
+  to[0] = v;
+  o[i] = i > 3 ? first[0] + second[0] : 0;
+}

@@ -173,8 +173,9 @@ static void check_operand(struct unit *unit, LLVMValueRef instruction, unsigned 
 }
 
 /* The numbers of a value that leaves the thread, the builder standing before that: only these are looked at,
- * as structures have gaps. function: the checker's, which takes a number and `more` (NULL: no more). */
-static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef more, const char *function) {
+ * as structures have gaps. function: the checker's, which takes a number and what is in `more`, up to the
+ * first NULL. */
+static void show(struct unit *unit, LLVMValueRef value, const LLVMValueRef more[2], const char *function) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMTypeKind kind = LLVMGetTypeKind(type);
@@ -191,8 +192,9 @@ static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef more, const
     for (unsigned i = 0; i < count; i++) {
         LLVMValueRef one = count > 1 ? LLVMBuildExtractElement(b, value, constant_i32(unit, i), "") : value;
         one = LLVMBuildZExtOrBitCast(b, LLVMBuildBitCast(b, one, word, ""), type_i64(unit), "");
-        LLVMValueRef arguments[2] = {one, more};
-        check_call(unit, function, LLVMVoidTypeInContext(unit->context), arguments, more ? 2 : 1, false);
+        LLVMValueRef arguments[3] = {one, more[0], more[1]};
+        check_call(unit, function, LLVMVoidTypeInContext(unit->context), arguments, 1 + !!more[0] + !!more[1],
+                   false);
     }
 }
 
@@ -204,8 +206,12 @@ static void check_store(struct unit *unit, LLVMValueRef store) {
     bool atomic = LLVMGetOrdering(store) != LLVMAtomicOrderingNotAtomic;
     struct object object = object_of(unit, LLVMGetOperand(store, 1));
     LLVMPositionBuilderBefore(unit->builder, store);
-    if (object.space == CHECK_DEVICE)
-        show(unit, LLVMGetOperand(store, 0), check_site(unit, store, NULL), "smelt_check_stored");
+    LLVMValueRef more[2] = {check_site(unit, store, NULL)};
+    if (object.space == CHECK_DEVICE) show(unit, LLVMGetOperand(store, 0), more, "smelt_check_stored");
+    if (object.space == CHECK_ANYWHERE && !object.visible) {
+        more[1] = check_pointer(unit, LLVMGetOperand(store, 1));
+        show(unit, LLVMGetOperand(store, 0), more, "smelt_check_stored_at");
+    }
     check_operand(unit, store, 1, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(store, 0))),
                   atomic ? CHECK_ATOMIC : CHECK_WRITE);
 }
@@ -236,11 +242,10 @@ static void announce_function(struct unit *unit, LLVMValueRef call) {
 static void show_operands(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
     bool shuffles = intrinsic == INTRINSIC_SIMD_SHUFFLE_I32 || intrinsic == INTRINSIC_SIMD_SHUFFLE_I64;
     unsigned shared = shuffles ? 1 : intrinsic == INTRINSIC_SIMD_MATRIX_PRODUCT ? CHECK_MOST_SHARED : 0;
-    for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
-        if (i < shared)
-            show(unit, LLVMGetOperand(call, i), constant_i32(unit, i), "smelt_check_shared");
-        else
-            show(unit, LLVMGetOperand(call, i), NULL, "smelt_check_passed");
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
+        LLVMValueRef number[2] = {i < shared ? constant_i32(unit, i) : NULL};
+        show(unit, LLVMGetOperand(call, i), number, i < shared ? "smelt_check_shared" : "smelt_check_passed");
+    }
 }
 
 #define LITERAL \
@@ -342,7 +347,8 @@ static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
         break;
     case LLVMAtomicRMW:
         LLVMPositionBuilderBefore(unit->builder, instruction);
-        show(unit, LLVMGetOperand(instruction, 1), check_site(unit, instruction, NULL), "smelt_check_stored");
+        show(unit, LLVMGetOperand(instruction, 1), (LLVMValueRef[2]){check_site(unit, instruction, NULL)},
+             "smelt_check_stored");
         check_change(unit, instruction, adds_floats(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
         break;
     case LLVMAtomicCmpXchg:
