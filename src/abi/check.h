@@ -17,6 +17,12 @@ struct check_site {
     uint32_t number; /* of the site in its kernel, from 1 */
 };
 
+/* The codes of all findings (docs/checking.md), which comments may ask to ignore. */
+#define CHECK_CODES                                                \
+    "SM001 SM002 SM003 SM004 SM005 SM006 SM007 SM008 SM009 SM010 " \
+    "SM011 SM012 SM013 SM014 SM015 SM016 SM017 SM018 SM020 SM021 " \
+    "SM022 SM023 SM024 SM025 SM026 SM027 "
+
 /* What a checked run looks for only on request; bits. */
 enum check_also {
     CHECK_ALSO_NOT_FINITE = 1,  /* NaN and infinity that come up in the kernel */

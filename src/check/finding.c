@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct {
-    const char *code, *kind;
+    const char *code, *kind; /* CHECK_CODES has each code, too */
 } kinds[FINDING_KINDS] = {
     [FINDING_OUT_OF_BOUNDS] = {"SM001", "out-of-bounds"},
     [FINDING_RACE] = {"SM002", "race"},

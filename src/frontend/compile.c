@@ -334,6 +334,7 @@ static smelt_status show_warnings(const struct translation *translation, const s
     text_free(&job.bitcode);
     text_free(&text);
     if (status == SMELT_OK) conditions_warn(translation, &described);
+    if (status == SMELT_OK) diagnostics_warn_of_codes(translation, &described);
     if (described.length) text_add(&described, "\n");
     if (status == SMELT_OK && described.failed) status = fail_out_of_memory(1);
     *out = status == SMELT_OK ? string_copy(text_string(&described), described.length) : NULL;

@@ -20,6 +20,9 @@ void diagnostics_warn(const struct translation *translation, const char *message
 void diagnostics_add_warning(const struct translation *translation, const char *file, int line, int column,
                              const char *message, struct text *out);
 
+/* Adds a warning for each code in such a comment (below) of translation->texts that no finding has. */
+void diagnostics_warn_of_codes(const struct translation *translation, struct text *out);
+
 /* Whether a comment of the user's text asks to ignore findings of this code at a line,
  *   // smelt: ignore SM003, SM008: why
  * at the end of the line, or on a line of its own above. */
