@@ -31,8 +31,9 @@ struct lane_test {
     uint64_t start, count;
     const int64_t *offsets;
     const uint32_t *lanes; /* 32 per word: the bits of those that are active */
-    uint32_t lane_count;
-    uint32_t ascending; /* not 0: no offset, also of indexes, is less than that of the lane before */
+    uint16_t lane_count;
+    uint16_t ascending; /* not 0: no offset, also of indexes, is less than that of the lane before */
+    uint32_t unused;    /* 0: these three are one constant that code stores without a register */
     uint64_t address;   /* in: what the offsets are added to; out: the first address that is outside */
 };
 

@@ -40,7 +40,7 @@ static void fill(struct trial *t) {
                                              .count = 1 + below(400),
                                              .offsets = t->offsets,
                                              .lanes = t->lanes,
-                                             .lane_count = lane_count,
+                                             .lane_count = (uint16_t)lane_count,
                                              .address = (uint64_t)((1 << 20) + 4 * first) + 4 * below(100)},
                                     .count = below(2),
                                     .indexes = {{first, t->index_offsets, UINT64_C(1) << 34}}};

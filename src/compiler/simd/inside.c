@@ -184,7 +184,7 @@ static bool ascends(struct simd *s, int shape) {
 static LLVMValueRef lanes_and_order(struct simd *s, int shape, const struct wrapped_indexes *wrapped) {
     bool ascending = ascends(s, shape);
     for (int i = 0; i < wrapped->count; i++) ascending &= ascends(s, shape_of(s, wrapped->index[i]));
-    return i64_constant(s, (uint64_t)s->lanes | (uint64_t)ascending << 32);
+    return i64_constant(s, (uint64_t)s->lanes | (uint64_t)ascending << 16);
 }
 
 /* i1: whether an active lane is outside. The function preserves all registers. */
