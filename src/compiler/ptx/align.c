@@ -92,18 +92,12 @@ static LLVMValueRef ask(struct unit *unit, LLVMValueRef address, unsigned bytes)
 /* ---- Wide accesses. */
 
 /* The kernel's parameter is accessed by its own instruction, which LLVM emits. */
-static bool is_parameter(struct unit *unit, LLVMValueRef address) {
-    while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address))
-        address = LLVMGetOperand(address, 0);
-    return address == LLVMGetParam(unit->entry, 0);
-}
-
 static bool can_ask(struct unit *unit, LLVMValueRef access) {
     LLVMValueRef address = address_of(access);
     unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(address));
     return LLVMGetTypeKind(accessed_type(access)) == LLVMVectorTypeKind && !LLVMGetVolatile(access) &&
-           (space == 0 || space == PTX_GLOBAL || space == PTX_SHARED) && !is_parameter(unit, address) &&
-           wide_access_exists(unit, accessed_type(access));
+           (space == 0 || space == PTX_GLOBAL || space == PTX_SHARED) &&
+           !ptx_is_in_parameter(unit, address, false) && wide_access_exists(unit, accessed_type(access));
 }
 
 static void widen(struct unit *unit, LLVMValueRef access) {

@@ -48,10 +48,7 @@ static struct chain_item *item_of(struct chain *c, LLVMValueRef value) {
 /* ---- Which chains. */
 
 static bool is_of_parameter(const struct chain *c, LLVMValueRef load) {
-    LLVMValueRef address = LLVMGetOperand(load, 0);
-    while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address))
-        address = LLVMGetOperand(address, 0);
-    return address == LLVMGetParam(c->unit->entry, 0);
+    return ptx_is_in_parameter(c->unit, LLVMGetOperand(load, 0), false);
 }
 
 static bool is_device_load(const struct chain *c, LLVMValueRef i) {

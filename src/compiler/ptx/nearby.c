@@ -50,14 +50,8 @@ struct nearby {
 /* ---- Values that are the same, or can be computed again elsewhere. */
 
 static bool is_parameter_load(const struct nearby *n, LLVMValueRef value) {
-    if (!LLVMIsALoadInst(value) || !LLVMGetMetadata(value, n->invariant)) return false;
-    LLVMValueRef address = LLVMGetOperand(value, 0);
-    while (LLVMIsAGetElementPtrInst(address)) {
-        for (int i = 1; i < LLVMGetNumOperands(address); i++)
-            if (!LLVMIsAConstantInt(LLVMGetOperand(address, (unsigned)i))) return false;
-        address = LLVMGetOperand(address, 0);
-    }
-    return address == LLVMGetParam(n->unit->entry, 0);
+    return LLVMIsALoadInst(value) && LLVMGetMetadata(value, n->invariant) &&
+           ptx_is_in_parameter(n->unit, LLVMGetOperand(value, 0), true);
 }
 
 static bool is_arithmetic(LLVMValueRef value) {

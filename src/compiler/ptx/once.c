@@ -19,15 +19,6 @@ struct once {
     int left;
 };
 
-static bool is_parameter(struct once *o, LLVMValueRef pointer) {
-    while (LLVMIsAGetElementPtrInst(pointer)) {
-        for (int i = 1; i < LLVMGetNumOperands(pointer); i++)
-            if (!LLVMIsAConstantInt(LLVMGetOperand(pointer, (unsigned)i))) return false;
-        pointer = LLVMGetOperand(pointer, 0);
-    }
-    return pointer == LLVMGetParam(o->unit->entry, 0);
-}
-
 static bool is_floating(LLVMValueRef value) {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
     return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
@@ -52,7 +43,8 @@ static bool is_operation(LLVMValueRef value) {
  * first block, where what has moved is, too. */
 static bool is_known(struct once *o, LLVMValueRef value) {
     if (LLVMIsAConstant(value)) return true;
-    if (LLVMIsALoadInst(value)) return !LLVMGetVolatile(value) && is_parameter(o, LLVMGetOperand(value, 0));
+    if (LLVMIsALoadInst(value))
+        return !LLVMGetVolatile(value) && ptx_is_in_parameter(o->unit, LLVMGetOperand(value, 0), true);
     return is_operation(value) && flow_index(&o->flow, LLVMGetInstructionParent(value)) == 0;
 }
 

@@ -61,6 +61,20 @@ static int64_t inlined_offset(const struct unit *unit, int64_t index) {
     return -1;
 }
 
+static bool has_constant_indexes(LLVMValueRef address) {
+    for (int i = 1; i < LLVMGetNumOperands(address); i++)
+        if (!LLVMIsAConstantInt(LLVMGetOperand(address, (unsigned)i))) return false;
+    return true;
+}
+
+bool ptx_is_in_parameter(const struct unit *unit, LLVMValueRef address, bool constant) {
+    while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address)) {
+        if (constant && !has_constant_indexes(address)) return false;
+        address = LLVMGetOperand(address, 0);
+    }
+    return address == LLVMGetParam(unit->entry, 0);
+}
+
 uint64_t ptx_parameter_bytes(const struct unit *unit) {
     const struct image *image = &unit->result->image;
     uint64_t offset = contents_begin(unit);

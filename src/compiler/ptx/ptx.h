@@ -156,6 +156,8 @@ void ptx_mark_aligned(struct unit *unit, LLVMValueRef load);
 int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index);
 int64_t ptx_extent_offset(const struct image *image, int kind, int64_t index);
 uint64_t ptx_parameter_bytes(const struct unit *unit);
+/* Whether an address lies in the kernel's parameter; with `constant`, only at a constant place in it. */
+bool ptx_is_in_parameter(const struct unit *unit, LLVMValueRef address, bool constant);
 
 /* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
 smelt_status pass_ptx_code(struct unit *unit);
