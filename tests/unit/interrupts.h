@@ -210,10 +210,20 @@ static inline void drop_log(smelt_log_level level, const char *line, void *conte
 struct raiser {
     smelt_interrupt *interrupt;
     double after, raised;
+    const char *once; /* not NULL: not before this file is there and has a line; waits 20 s at most */
 };
+
+static inline bool has_line(const char *path) {
+    char line[64];
+    FILE *file = fopen(path, "r");
+    bool has = file && fgets(line, sizeof line, file) && strchr(line, '\n');
+    if (file) fclose(file);
+    return has;
+}
 
 static inline void *raise_later(void *argument) {
     struct raiser *raiser = argument;
+    for (int i = 0; raiser->once && !has_line(raiser->once) && i < 2000; i++) pause_for(0.01);
     pause_for(raiser->after);
     raiser->raised = clock_seconds();
     smelt_interrupt_raise(raiser->interrupt);

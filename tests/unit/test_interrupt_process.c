@@ -84,7 +84,7 @@ static void compilers_are_interrupted(void **state) {
     char script[] = "/tmp/smelt-clang-XXXXXX", mark[64], text[400];
     int fd = mkstemp(script);
     struct run run = {.kernel = &endless[0], .device = *state, .groups = 1};
-    struct raiser raiser = {.after = 0.3};
+    struct raiser raiser = {.after = 0.05, .once = mark};
     pthread_t thread;
     long child = 0;
     snprintf(mark, sizeof mark, "%s.pid", script);
