@@ -2,7 +2,7 @@
 """Runs the kernel test-suite on a GPU: `make check-gpu`, or from any copy of a build
 
     tests/gpu/run_suite.py [BUILD_FOLDER] [--only REGEX] [--without REGEX] [--jobs N] [--device cuda:1]
-                           [--part small] [--sanitizer memcheck|racecheck] [--target sm_80] [--log FOLDER] [--list]
+                           [--part small] [--sanitizer memcheck|racecheck] [--target sm_80] [--log FOLDER] [--seconds N] [--list]
 
 What runs: the cases of tests/kernels (against their expectations, and bit by bit against device cpu), the families of
 tests/ml (against float64 references and device cpu), tests/check (accesses out of bounds), tests/seeds, tests/prelude,
@@ -10,6 +10,7 @@ tests/library (against Python), tests/accuracy, the tests of tests/unit that are
 both CPU engines and the GPU.
 Standard output has a line for each failure, its message in it, a line for each test that was skipped, and last
 `passed N, failed N, skipped N`. Exit status: 0 none failed, 1 some did, 2 bad command line, 77 there is no GPU.
+With --seconds, no test starts later than that: those left are named, counted as `not run N`, and the status is 1.
 
 The build may come from another machine (tests/gpu/bundle.sh collects what is needed of it): nothing of its paths is
 used. clang is found as smelt finds it, LLVM's library by LD_LIBRARY_PATH or where the system has it.
@@ -300,6 +301,7 @@ def read_options():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--limit", type=float, help="seconds for each test, in the place of its own")
     parser.add_argument("--sanitizer", choices=["memcheck", "racecheck", "synccheck", "initcheck"])
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no test after this many seconds")
     parser.add_argument("--log", help="a folder for the whole output of each failing test")
     parser.add_argument("--list", action="store_true", help="print the tests' names and end")
     parser.add_argument("--times", action="store_true", help="print the ten longest tests")
@@ -334,14 +336,22 @@ def suite(options, folder):
 
 
 def run_all(tests, options):
-    passed, failed, skipped, times, show = 0, 0, 0, [], sys.stderr.isatty()
+    passed, failed, skipped, left, times, show = 0, 0, 0, [], [], sys.stderr.isatty()
+    end = time.monotonic() + options.seconds
+
+    def run_in_time(test):
+        return run(test, options) if time.monotonic() < end else None
+
     together = [t for t in tests if not re.fullmatch(ALONE, t.name)]
     alone = [t for t in tests if re.fullmatch(ALONE, t.name)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        running = {pool.submit(run, test, options): test for test in together}
+        running = {pool.submit(run_in_time, test): test for test in together}
         done_together = ((running[done], done.result()) for done in concurrent.futures.as_completed(running))
-        done_alone = ((test, run(test, options)) for test in alone)
+        done_alone = ((test, run_in_time(test)) for test in alone)
         for number, (test, result) in enumerate(itertools.chain(done_together, done_alone), 1):
+            if result is None:
+                left.append(test.name)
+                continue
             times.append((result.seconds, test.name))
             passed, failed, skipped = (count + len(part) for count, part in
                                        ((passed, result.passed), (failed, result.failed), (skipped, result.skipped)))
@@ -360,8 +370,10 @@ def run_all(tests, options):
     if options.times:
         for seconds, name in sorted(times, reverse=True)[:10]:
             print(f"{seconds:8.1f} s {name}")
-    print(f"passed {passed}, failed {failed}, skipped {skipped}")
-    return 1 if failed else 0
+    for name in left:
+        print(f"not run {name}")
+    print(f"passed {passed}, failed {failed}, skipped {skipped}" + (f", not run {len(left)}" if left else ""))
+    return 1 if failed or left else 0
 
 
 def main():

@@ -81,6 +81,9 @@ def test_failures(folder):
                  "FAILED kernel_exp: exp.body on cuda: exit status 1: smelt: no",
                  "FAILED fuzz_1: FAILURE: the kernel of seed 3 differs.", "passed 1, failed 5, skipped 3"):
         check(f"expected '{line}' in", line in output, output)
+    status, output = run(build, "--only", "ml_(rope|gemm)$", "--seconds", "0")
+    check("no time left", (status, output.splitlines()[-1]) == (1, "passed 0, failed 0, skipped 0, not run 2")
+          and "not run ml_rope" in output, output)
     program(build / "bin/smelt", 'echo "cpu   a CPU"\necho "cuda         (not usable: no driver)"\n')
     status, output = run(build)
     check("a device that cannot be used", (status, output) == (77, "no GPU: no driver\n"), output)
