@@ -239,3 +239,29 @@ kernel void stored_through_a_captured_pointer(device const float *a [[buffer(0)]
   auto store = [&](float x) { o[i] = x; };
   store(a[i]); // SM001 a[60]
 }
+
+struct Walk {
+  device const float *at;
+  int stride;
+  float next() thread {
+    float value = *at; // SM001 a[64]
+    at += stride;
+    return value;
+  }
+};
+template <typename F> void call_with(bool even, F f) {
+  if (even) f(2);
+  else f(3);
+}
+// run: -b 0=ones:float32:64 -b 1=zeros:float32:32 --bytes 2=int32:2 --grid 32 --threadgroup 32
+kernel void through_nested_lambdas(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                   constant int &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  Walk walk = {a + i, 32};
+  float sum = 0;
+  call_with(n % 2 == 0, [&](int rounds) {
+    call_with(n > 3, [&](int steps) {
+      for (int k = 0; k < steps; k++) sum += walk.next() * rounds;
+    });
+  });
+  o[i] = sum;
+}

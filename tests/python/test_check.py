@@ -75,6 +75,26 @@ kernel void copy(device float* whole, device float* part, uint i [[thread_positi
     assert [(finding.code, finding.argument, finding.index) for finding in caught.value.findings] == [("SM001", "part", 4)]
 
 
+def test_a_read_past_the_end_is_not_one_of_the_array_behind_it():
+    """Whose pointer a structure holds is known where lambdas capture the structure by reference, and are copied."""
+    library = smelt.compile_shader("""
+struct Walk {
+  device const float *at;
+  float next() thread { return *at++; }
+};
+template <typename F> void call(F f) { f(); }
+kernel void sums(device const float *a, device float *o, uint i [[thread_position_in_grid]],
+                 uint t [[thread_position_in_threadgroup]]) {
+  threadgroup float s[16][3];
+  Walk walk = {a + 2 * i};
+  call([&]() { call([&]() { for (int k = 0; k < 3; k++) s[t][k] = walk.next(); }); });
+  o[i] = s[t][0] + s[t][1];
+}""")
+    both = smelt.array(np.ones(96, dtype=np.float32))
+    library.sums(both[:64], both[64:], threads=32, group_size=16, check=True)
+    np.testing.assert_array_equal(np.asarray(both)[64:], 2)
+
+
 def test_an_index_in_front_of_the_array():
     library = smelt.compile_shader("kernel void back(device float* x, uint i [[thread_position_in_grid]]) { x[int(i) - 1] = 1; }")
     with pytest.raises(smelt.CheckError) as caught:

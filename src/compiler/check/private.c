@@ -15,24 +15,6 @@
 
 /* ---- Which accesses are known to lie inside. */
 
-static bool constant_offset(struct unit *unit, LLVMValueRef gep, uint64_t *offset) {
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
-    unsigned count = (unsigned)LLVMGetNumOperands(gep);
-    for (unsigned i = 1; i < count; i++) {
-        LLVMValueRef index = LLVMGetOperand(gep, i);
-        if (!LLVMIsAConstantInt(index)) return false;
-        int64_t value = LLVMConstIntGetSExtValue(index);
-        if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
-            *offset += LLVMOffsetOfElement(unit->layout, type, (unsigned)value);
-            type = LLVMStructGetTypeAtIndex(type, (unsigned)value);
-            continue;
-        }
-        if (i > 1) type = LLVMGetElementType(type);
-        *offset += (uint64_t)value * LLVMABISizeOfType(unit->layout, type);
-    }
-    return true;
-}
-
 struct extent {
     struct unit *unit;
     uint64_t bytes;
@@ -66,7 +48,7 @@ static bool use_inside(const struct extent *extent, LLVMValueRef user, LLVMValue
         return LLVMGetOperand(user, 0) != pointer &&
                is_inside(extent, offset, bytes_of(extent->unit, LLVMTypeOf(LLVMGetOperand(user, 0))));
     case LLVMGetElementPtr:
-        return constant_offset(extent->unit, user, &offset) && all_inside(extent, user, offset);
+        return check_constant_offset(extent->unit, user, &offset) && all_inside(extent, user, offset);
     case LLVMBitCast:
     case LLVMAddrSpaceCast:
         return all_inside(extent, user, offset);
