@@ -35,7 +35,8 @@ using namespace clang;
 //
 // In SYCL's device mode, clang records each of the prelude's functions as one whose deferred diagnostics must
 // be looked at again, and every compile that uses the image deserialises all of them. The prelude has no such
-// diagnostics. The list is private; an explicit instantiation of a template may name it.
+// diagnostics. The list is private; an explicit instantiation of a template may name it. Constructors that
+// delegate to others are recorded, too: each compile would look for circles among those of the prelude.
 template <typename Tag, typename Tag::type Member> struct access_to {
     friend typename Tag::type member_of(Tag) { return Member; }
 };
@@ -53,9 +54,25 @@ class forget_deferred : public ASTConsumer {
   public:
     explicit forget_deferred(CompilerInstance &instance) : compiler(instance) {}
     void HandleTranslationUnit(ASTContext &) override {
-        (compiler.getSema().*member_of(deferred_declarations())).clear();
+        Sema &sema = compiler.getSema();
+        (sema.*member_of(deferred_declarations())).clear();
+        sema.DelegatingCtorDecls.erase(sema.DelegatingCtorDecls.begin(nullptr),
+                                       sema.DelegatingCtorDecls.end());
     }
 };
+
+} // namespace
+
+// Nor are the texts in an image compressed (CMakeLists.txt): a compile that reads a line of one, for a
+// message or for a macro, would decompress all of it.
+extern "C" bool __wrap__ZN4llvm11compression4zstd11isAvailableEv() {
+    return false;
+}
+extern "C" bool __wrap__ZN4llvm11compression4zlib11isAvailableEv() {
+    return false;
+}
+
+namespace {
 
 class precompile : public GeneratePCHAction {
     std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &compiler, StringRef file) override {
@@ -210,7 +227,6 @@ int main(int count, const char **arguments) {
     // The host reads "out of memory"; nothing here could catch what new throws.
     llvm::install_out_of_memory_new_handler();
     noteBottomOfStack();
-    cc1_tune_memory();
     if (count == 2 && StringRef(arguments[1]) == "--version") {
         llvm::outs() << getClangFullVersion() << "\n";
         return 0;

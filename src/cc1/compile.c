@@ -2,7 +2,6 @@
 #include "abi/compiler_wire.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -38,23 +37,6 @@ static bool write_all(int fd, const char *bytes, size_t size) {
         done += (size_t)count;
     }
     return true;
-}
-
-#define HEAP_STEP (16 << 20)
-
-/* A process that compiles once: memory is taken in large steps and not given back. The first step, which most
- * compiles stay within, comes in huge pages: a sixth fewer faults. */
-void cc1_tune_memory(void) {
-    mallopt(M_TOP_PAD, HEAP_STEP);
-    mallopt(M_MMAP_THRESHOLD, 256 << 20);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    char *start = sbrk(0);
-    void *volatile first = malloc(1 << 20);
-    free(first);
-    char *end = sbrk(0);
-    start += -(uintptr_t)start % page;
-    if (end > start) (void)madvise(start, (size_t)(end - start), MADV_HUGEPAGE);
 }
 
 static struct work {

@@ -9,9 +9,6 @@
 extern "C" {
 #endif
 
-/* malloc, set for a process that compiles once. */
-void cc1_tune_memory(void);
-
 /* A compile request (abi/compiler_wire.h) from standard input, its result to standard output. Returns the
  * exit status: 0 if there is a result, which may be a failure. */
 int cc1_compile(void);

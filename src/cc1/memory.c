@@ -1,0 +1,232 @@
+/* malloc of smelt-cc1, and how its own code is mapped.
+ *
+ * clang and LLVM allocate a small object every 2,000 instructions, and glibc's malloc took a twentieth of a
+ * small compile. Here a size class has a list of its free blocks, and memory that no list has comes from the
+ * end of a step of HEAP_STEP bytes. Blocks are neither split nor joined, and only the largest go back to the
+ * system: the process compiles once. It has one thread, so there are no locks. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* What the heap grows by, in huge pages: a compile of a small kernel needs two of them, and would take a
+ * thousand faults for small ones. */
+#define HEAP_STEP ((size_t)16 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* Every block has its class in the eight bytes in front of it, so that what is allocated is 8 modulo 16 long
+ * and begins at multiples of 16. */
+#define HEADER sizeof(uint64_t)
+#define ALIGNMENT 16
+
+/* Classes: in steps of 16 bytes up to SMALL, then four for each doubling. From LARGE on, a block is a mapping
+ * of its own. */
+#define SMALL ((size_t)1024)
+#define SMALL_CLASSES (SMALL / ALIGNMENT)
+#define LARGE ((size_t)8 << 20)
+#define CLASSES (SMALL_CLASSES + 4 * 13)
+#define LARGE_CLASS 255
+
+struct free_block {
+    struct free_block *next;
+};
+
+static struct free_block *lists[CLASSES];
+static char *heap, *heap_end;
+
+/* Of a block with its header. */
+static unsigned class_of(size_t size) {
+    if (size <= SMALL) return (unsigned)((size + ALIGNMENT - 1) / ALIGNMENT - 1);
+    unsigned log = 63U - (unsigned)__builtin_clzll(size - 1);
+    return (unsigned)SMALL_CLASSES + 4 * (log - 10) + (unsigned)((size - 1) >> (log - 2) & 3);
+}
+
+static size_t size_of(unsigned class) {
+    if (class < SMALL_CLASSES) return (class + 1) * ALIGNMENT;
+    unsigned step = class - (unsigned)SMALL_CLASSES;
+    return (size_t)(4 + step % 4 + 1) << (8 + step / 4);
+}
+
+/* The header: the class, and from where the block begins to what the caller has. */
+static uint64_t *header_of(void *memory) {
+    return (uint64_t *)memory - 1;
+}
+static unsigned class_in(void *memory) {
+    return *header_of(memory) & 255;
+}
+static size_t offset_in(void *memory) {
+    return *header_of(memory) >> 8;
+}
+
+static void *map(size_t size) {
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes != MAP_FAILED) return bytes;
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* Where memory is limited, the last of it comes in small steps. */
+static bool grow(size_t size) {
+    char *bytes = map(HEAP_STEP + HUGE_PAGE);
+    if (bytes) {
+        heap = bytes + (-(uintptr_t)bytes & (HUGE_PAGE - 1));
+        heap_end = bytes + HEAP_STEP + HUGE_PAGE;
+        (void)madvise(heap, HEAP_STEP, MADV_HUGEPAGE);
+    } else {
+        size_t step = (size + ALIGNMENT + 0xffff) & ~(size_t)0xffff;
+        if (!(bytes = map(step))) return false;
+        heap = bytes;
+        heap_end = bytes + step;
+    }
+    heap += ALIGNMENT - HEADER;
+    return true;
+}
+
+/* The mapping's size comes first. */
+static void *take_large(size_t size) {
+    size_t whole = (size + ALIGNMENT + 4095) & ~(size_t)4095;
+    if (whole < size) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    size_t *bytes = map(whole);
+    if (!bytes) return NULL;
+    bytes[0] = whole;
+    bytes[1] = LARGE_CLASS;
+    return bytes + 2;
+}
+
+/* *fresh: the memory is zero. */
+static void *take(size_t size, bool *fresh) {
+    *fresh = true;
+    if (size >= LARGE - HEADER) return take_large(size);
+    unsigned class = class_of(size + HEADER);
+    struct free_block *block = lists[class];
+    if (block) {
+        lists[class] = block->next;
+        *fresh = false;
+        *header_of(block) = class;
+        return block;
+    }
+    size_t whole = size_of(class);
+    if ((size_t)(heap_end - heap) < whole && !grow(whole)) return NULL;
+    void *memory = heap + HEADER;
+    heap += whole;
+    *header_of(memory) = class;
+    return memory;
+}
+
+static void give(void *memory) {
+    unsigned class = class_in(memory);
+    struct free_block *block = (void *)((char *)memory - offset_in(memory));
+    if (class == LARGE_CLASS) {
+        size_t *bytes = (size_t *)block - 2;
+        (void)munmap(bytes, bytes[0]);
+        return;
+    }
+    block->next = lists[class];
+    lists[class] = block;
+}
+
+/* What the caller may use. */
+static size_t room_of(void *memory) {
+    unsigned class = class_in(memory);
+    size_t offset = offset_in(memory);
+    size_t *bytes = (size_t *)((char *)memory - offset) - 2;
+    return (class == LARGE_CLASS ? bytes[0] - ALIGNMENT : size_of(class) - HEADER) - offset;
+}
+
+static void *take_aligned(size_t alignment, size_t size) {
+    bool fresh;
+    if (alignment <= ALIGNMENT) return take(size, &fresh);
+    if (size > SIZE_MAX - alignment) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    char *block = take(size + alignment, &fresh);
+    if (!block) return NULL;
+    unsigned class = class_in(block);
+    char *memory = block + (-(uintptr_t)block & (alignment - 1));
+    *header_of(memory) = class | (uint64_t)(memory - block) << 8;
+    return memory;
+}
+
+/* ---- In C's words. */
+
+void *malloc(size_t size) {
+    bool fresh;
+    return take(size, &fresh);
+}
+
+void free(void *memory) {
+    if (memory) give(memory);
+}
+
+void *calloc(size_t count, size_t size) {
+    bool fresh;
+    size_t whole;
+    if (__builtin_mul_overflow(count, size, &whole)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    void *memory = take(whole, &fresh);
+    return memory && !fresh ? memset(memory, 0, whole) : memory;
+}
+
+void *realloc(void *memory, size_t size) {
+    bool fresh;
+    if (!memory) return take(size, &fresh);
+    size_t room = room_of(memory);
+    if (size <= room && size >= room / 4) return memory;
+    void *other = take(size, &fresh);
+    if (!other) return NULL;
+    memcpy(other, memory, size < room ? size : room);
+    give(memory);
+    return other;
+}
+
+void *memalign(size_t alignment, size_t size) {
+    return take_aligned(alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    return take_aligned(alignment, size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size) {
+    void *taken = take_aligned(alignment, size);
+    if (!taken) return ENOMEM;
+    *memory = taken;
+    return 0;
+}
+
+size_t malloc_usable_size(void *memory) {
+    return memory ? room_of(memory) : 0;
+}
+
+/* LLVM's timers ask; smelt-cc1 does not print them. */
+struct mallinfo mallinfo(void) {
+    return (struct mallinfo){0};
+}
+
+#if __GLIBC_PREREQ(2, 33)
+struct mallinfo2 mallinfo2(void) {
+    return (struct mallinfo2){0};
+}
+#endif
+
+/* ---- Its own code. */
+
+extern const char __executable_start[], etext[];
+
+/* Code that is read from the disk now comes in huge pages, if the file system has them: the process that
+ * reads it, and each later one, takes a sixth less. Before anything else runs, so that nothing is read in
+ * small pieces. */
+__attribute__((constructor(101))) static void map_code(void) {
+    uintptr_t start = (uintptr_t)__executable_start & ~(uintptr_t)(HUGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)etext + 4095) & ~(uintptr_t)4095;
+    (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+}
