@@ -1,6 +1,8 @@
 // What every kernel has without including anything: the dialect and Metal's library. Precompiled.
 #pragma once
 
+#pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))
+
 #include "smelt_dialect.h"
 
 // Within the prelude functions return a vector by its components. The C convention packs half4 or uchar4 into clang
@@ -17,3 +19,5 @@
 
 #undef METAL_FUNC
 #define METAL_FUNC inline __attribute__((always_inline))
+
+#pragma clang attribute pop

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #define SPACE "_ZN13__smelt_float"
-#define CONVENTION "__regcall3__"
 
 /* A mangled symbol is _ZN13__smelt_float21__regcall3__fast_exp2Ef, or without the mark of the calling
  * convention. */
@@ -12,9 +11,9 @@ static bool is_symbol(const char *symbol, const char *name, unsigned arguments) 
     if (strncmp(symbol, SPACE, strlen(SPACE)) != 0) return false;
     char *at;
     size_t length = strtoul(symbol + strlen(SPACE), &at, 10);
-    if (strncmp(at, CONVENTION, strlen(CONVENTION)) == 0) {
-        at += strlen(CONVENTION);
-        length -= strlen(CONVENTION);
+    if (strncmp(at, REGCALL_MARK, strlen(REGCALL_MARK)) == 0) {
+        at += strlen(REGCALL_MARK);
+        length -= strlen(REGCALL_MARK);
     }
     return length == strlen(name) && strncmp(at, name, length) == 0 &&
            strcmp(at + length, arguments == 1 ? "Ef" : "Eff") == 0;

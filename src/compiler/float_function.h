@@ -6,6 +6,9 @@
 #include <llvm-c/Core.h>
 #include <stdbool.h>
 
+/* In front of the names of functions in that calling convention, in mangled symbols. */
+#define REGCALL_MARK "__regcall3__"
+
 /* Whether this is the definition of __smelt_float::NAME(float) or, with two arguments, NAME(float, float). */
 bool is_float_function(LLVMValueRef function, const char *name, unsigned arguments);
 

@@ -1,4 +1,5 @@
 /* Names for messages: the user's place of an instruction, the names of functions and variables. */
+#include "compiler/float_function.h"
 #include "compiler/pass.h"
 
 #include <ctype.h>
@@ -46,9 +47,8 @@ static bool name_in_source(struct unit *unit, LLVMValueRef function, char name[2
     return text != NULL;
 }
 
-void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
+static void name_in_symbol(LLVMValueRef value, char name[200]) {
     size_t length;
-    if (name_in_source(unit, value, name)) return;
     const char *symbol = LLVMGetValueName2(value, &length);
     snprintf(name, 200, "%s", symbol);
     /* The initial contents of a function's constant array: __const.FUNCTION.VARIABLE. */
@@ -76,6 +76,14 @@ void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
         if (*at == 'E' && !isdigit((unsigned char)at[1])) break;
         if (*at == 'E') at++;
     }
+}
+
+/* Functions of the prelude have no debug information. */
+void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
+    static const size_t mark = sizeof REGCALL_MARK - 1;
+    if (name_in_source(unit, value, name)) return;
+    name_in_symbol(value, name);
+    if (strncmp(name, REGCALL_MARK, mark) == 0) memmove(name, name + mark, strlen(name + mark) + 1);
 }
 
 /* ---- Private variables, whose names are those of values. */

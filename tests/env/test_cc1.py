@@ -120,6 +120,19 @@ def test_one_start_for_a_kernel(scratch):
             expect_equal([w for w in file.read().split() if w != "-vector-bits"], more, f"the starts for {threads} threads")
 
 
+def test_the_prelude_s_image_is_quick_to_read(scratch):
+    """Its text is there as it is, and its functions have no lines: code of theirs belongs to the user's line."""
+    done, output = scratch.run_exp()
+    expect_exp(done, output)
+    for name in os.listdir(scratch.cache):
+        if name.endswith(".pch"):
+            with open(os.path.join(scratch.cache, name), "rb") as file:
+                expect(b"\nnamespace metal {\n" in file.read(), f"{name}: the text is compressed")
+        if name.endswith(".bitcode"):
+            with open(os.path.join(scratch.cache, name), "rb") as file:
+                expect(b"smelt prelude: metal_math" not in file.read(), f"{name}: it has lines of the prelude")
+
+
 def test_without_memory_it_is_an_error(scratch):
     """Whoever lacks it, down to a limit where libsmelt itself does not start."""
     done, output = scratch.run_exp()
