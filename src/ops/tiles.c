@@ -120,8 +120,8 @@ static void swap_sides(struct matrices *m, smelt_array *operands[2]) {
 /* ---- Tiles. */
 
 /* The largest tile: the runtime's own blocks. */
-#define MOST_ROWS 512
-#define MOST_COLUMNS 256
+#define MOST_ROWS 1024
+#define MOST_COLUMNS 512
 /* Multiply-adds that are not worth being divided: some microseconds. */
 #define LEAST_WORK (INT64_C(1) << 18)
 

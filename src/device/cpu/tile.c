@@ -2,16 +2,23 @@
  * has (arch/tile.h). Every level gives the same bits, except of bfloats in relaxed math. */
 #include "device/cpu/tile.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* A block's right operand fits in a private second-level cache. Its rows share what is packed of that. */
-#define BLOCK_ROWS 512
+/* A block's rows share what is packed of the right operand, and its columns what is packed of the left one.
+ * Blocks of 1024 × 512 instead of 512 × 256 made products of 1024 and 2048 3 to 8 % faster on one core of a
+ * Xeon with 2 MiB of second-level cache (30 November 2026). */
+#define BLOCK_ROWS 1024
 #define HELD_ROWS 256 /* whose sums lie in memory of the worker's own */
 #define LEFT_ROWS 128 /* that are packed at once */
-#define BLOCK_COLUMNS 256
+#define BLOCK_COLUMNS 512
+#define FEW_COLUMNS 256 /* of a block where the cache is small */
 #define COLUMN_STEP 128 /* a multiple of every engine's columns */
 #define RIGHT_UNITS (384 * BLOCK_COLUMNS)
+#define FEW_UNITS 256 /* of a panel, likewise */
+#define PART_STEP 16  /* units: whole cache lines, and a multiple of every engine's steps */
 /* Lines of the left operand begin in different sets of the first-level cache. */
 #define LEFT_LINE (TILE_MOST_DEPTH + 16)
 #define CACHE_LINE 64 /* bytes */
@@ -50,7 +57,8 @@ struct product {
     const struct tile_level *level;
     const struct tile_engine *engine;
     enum tile_format format;
-    bool in_place; /* sums are computed in the result */
+    int block_columns, depth; /* of blocks, and units of their panels */
+    bool in_place;            /* sums are computed in the result */
     struct tile_memory *memory;
 };
 
@@ -90,6 +98,34 @@ static void choose_engine(struct product *p) {
     p->engine = engines[p->format];
 }
 
+/* Bytes of a core's second-level cache, of which packed operands may fill 60 %: sums, and what is packed
+ * next, pass through it, too. */
+static int64_t cache_bytes(void) {
+    static atomic_long known;
+    long bytes = atomic_load_explicit(&known, memory_order_relaxed);
+    if (bytes) return bytes;
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (bytes <= 0) bytes = 1 << 20;
+    atomic_store(&known, bytes);
+    return bytes;
+}
+
+static bool fits(int columns, int units) {
+    return (int64_t)(columns + LEFT_ROWS) * units * 4 <= cache_bytes() * 6 / 10;
+}
+
+/* Matrix units (AMX) have deep panels of few columns, whatever the cache. */
+static void choose_block(struct product *p) {
+    bool vectors = p->engine->unit_step == 1;
+    int most = RIGHT_UNITS / BLOCK_COLUMNS * FEW_COLUMNS / p->engine->depth / COLUMN_STEP * COLUMN_STEP;
+    p->depth = p->engine->depth;
+    p->block_columns = vectors || most > FEW_COLUMNS ? FEW_COLUMNS : most;
+    if (vectors && fits(BLOCK_COLUMNS, p->depth))
+        p->block_columns = BLOCK_COLUMNS;
+    else if (vectors && p->depth > FEW_UNITS && !fits(FEW_COLUMNS, p->depth))
+        p->depth = FEW_UNITS;
+}
+
 /* An operand in slots becomes a dense tile. Its values stay those of its kind, as floats or ints. */
 static void unfold(const struct product *p, uint64_t held, struct tile_source *source, uint32_t *tile) {
     if (!held) return;
@@ -120,6 +156,7 @@ static struct product product_of(const uint64_t *words, struct tile_memory *memo
     if (p.terms < 0) p.terms = 0;
     p.in_place = p.result_column == 1 && (p.result_kind == TILE_FLOAT || p.result_kind == TILE_INT32);
     choose_engine(&p);
+    choose_block(&p);
     unfold(&p, words[TILE_LEFT + TILE_HELD], &p.left, memory->held[0]);
     unfold(&p, words[TILE_RIGHT + TILE_HELD], &p.right, memory->held[1]);
     return p;
@@ -301,12 +338,19 @@ static void end_sums(const struct product *p, const struct part *part) {
                         result_at(p, part->row + i, part->column), p->result_column);
 }
 
+/* The terms of the next part: parts are about equally deep. */
+static int part_terms(const struct product *p, int64_t left) {
+    int64_t most = (int64_t)p->depth * p->engine->terms, step = (int64_t)PART_STEP * p->engine->terms;
+    int64_t parts = (left + most - 1) / most, even = parts ? (left + parts - 1) / parts : 0;
+    return smaller(left, smaller((even + step - 1) / step * step, most));
+}
+
 /* False: stopped. At least one part, of no terms, so that sums begin with 0. */
 static bool multiply_block(const struct product *p, struct part *part, const uint32_t *stop) {
     const struct tile_engine *engine = p->engine;
     begin_sums(p, part);
     do {
-        part->terms = smaller(p->terms - part->term, (int64_t)engine->depth * engine->terms);
+        part->terms = part_terms(p, p->terms - part->term);
         int units = (part->terms + engine->terms - 1) / engine->terms;
         part->units = (units + engine->unit_step - 1) / engine->unit_step * engine->unit_step;
         multiply_part(p, part);
@@ -329,14 +373,13 @@ bool tile_multiply(const uint64_t *words, void *opaque, const uint32_t *stop) {
     if (held) p.result = (char *)tile;
     if (held && p.adds) p.level->unfold(slots, down, across, tall, tile);
     if (p.engine->begin) p.engine->begin();
-    int block_columns = smaller(RIGHT_UNITS / p.engine->depth / COLUMN_STEP * COLUMN_STEP, BLOCK_COLUMNS);
     int block_rows = p.in_place ? BLOCK_ROWS : HELD_ROWS;
-    for (int64_t column = 0; column < p.columns && goes_on; column += block_columns)
+    for (int64_t column = 0; column < p.columns && goes_on; column += p.block_columns)
         for (int64_t row = 0; row < p.rows && goes_on; row += block_rows) {
             struct part part = {.row = row,
                                 .column = column,
                                 .rows = smaller(p.rows - row, block_rows),
-                                .columns = smaller(p.columns - column, block_columns)};
+                                .columns = smaller(p.columns - column, p.block_columns)};
             goes_on = multiply_block(&p, &part, stop);
         }
     if (p.engine->end) p.engine->end();

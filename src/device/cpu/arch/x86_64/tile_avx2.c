@@ -20,7 +20,9 @@ static void floats_to_halves(const float *in, int count, uint16_t *out) {
 #define LANES 8
 #define ROWS 6
 #define ROW_CASES ROW_CASES_6
-#define DEPTH 256
+/* Products of 1024 are 2 to 4 % faster than with 256, next to OpenBLAS as in tile_avx512.c (30 November
+ * 2026). */
+#define DEPTH 384
 #include "device/cpu/arch/x86_64/tile_level.h"
 
 INLINE VECTOR multiply_add(VECTOR a, VECTOR b, VECTOR sum) {
