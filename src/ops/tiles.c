@@ -149,7 +149,7 @@ static void choose_tiles(const struct product *p, struct matrices *m, bool few) 
         return;
     }
     while (threads > 1 && tiles_of(m) < 4 * threads && m->tile_rows * m->tile_columns * m->depth > LEAST_WORK)
-        if (few || m->tile_rows >= m->tile_columns)
+        if (few || m->tile_rows > m->tile_columns)
             m->tile_rows = pieces(m->tile_rows, 2);
         else
             m->tile_columns = pieces(m->tile_columns, 2);
