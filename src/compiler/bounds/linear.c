@@ -1,5 +1,6 @@
 /* Linear and bounded addresses (linear.h). */
 #include "compiler/bounds/linear.h"
+#include "compiler/zeros.h"
 
 enum { MOST_NODES = 48, MOST_TRIES = 12 };
 
@@ -48,6 +49,26 @@ static enum dependence of_product(struct linear *l, LLVMValueRef value) {
     return most;
 }
 
+static unsigned no_zeros(void *context, LLVMValueRef source) {
+    (void)context;
+    (void)source;
+    return 0;
+}
+
+/* Of an `and` that only removes high bits, for the bits below the mask are 0 anyway, as in (x << 6) / 2 of
+ * unsigned numbers: how many bits stay. 0: another value. */
+static unsigned kept_bits(LLVMValueRef value) {
+    const struct zeros_rules rules = {.of_source = no_zeros};
+    uint64_t mask;
+    if (LLVMGetInstructionOpcode(value) != LLVMAnd || LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 32 ||
+        !is_constant_integer(LLVMGetOperand(value, 1), &mask) || !mask)
+        return 0;
+    unsigned low = zeros_of_number(mask);
+    uint64_t bits = mask >> low;
+    if ((bits & (bits + 1)) || zeros_of_value(&rules, LLVMGetOperand(value, 0)) < low) return 0;
+    return low + (unsigned)__builtin_popcountll(bits);
+}
+
 static enum dependence of_instruction(struct linear *l, LLVMValueRef value) {
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMPHI:
@@ -73,6 +94,8 @@ static enum dependence of_instruction(struct linear *l, LLVMValueRef value) {
         return of_operands(l, value);
     case LLVMMul:
         return of_product(l, value);
+    case LLVMAnd:
+        return kept_bits(value) ? of_operands(l, value) : OTHER;
     default:
         return OTHER;
     }
@@ -333,6 +356,8 @@ static bool spread_of(struct spreading *s, LLVMValueRef value, struct spread *sp
     case LLVMShl:
     case LLVMMul:
         return spread_of_operands(s, value, spread);
+    case LLVMAnd:
+        return spread_of(s, LLVMGetOperand(value, 0), spread) && !spread->least && !spread->more;
     default:
         return false;
     }
@@ -367,6 +392,7 @@ static bool growth_of(const struct linear *l, LLVMValueRef value, struct growth 
             break;
         case LLVMAdd:
         case LLVMOr:
+        case LLVMAnd:
         case LLVMTrunc:
             break;
         case LLVMShl: {
@@ -398,17 +424,14 @@ static LLVMValueRef truth(struct bounds *b, bool value) {
     return LLVMConstInt(LLVMInt1TypeInContext(b->unit->context), value, false);
 }
 
-/* i1: a narrow value that is extended does not run straight from the first round's to the last's. NULL: it
- * cannot be told. */
-static LLVMValueRef detour_of(struct round *first, struct round *last, bool counts_down,
-                              LLVMValueRef extension) {
+/* i1: a narrow value does not run straight from the first round's to the last's. It has `width` bits: its
+ * type, or what an `and` has left of it. NULL: it cannot be told. */
+static LLVMValueRef detour_of(struct round *first, struct round *last, bool counts_down, LLVMValueRef value,
+                              unsigned width, bool is_signed) {
     const struct linear *l = first->linear;
     struct bounds *b = l->b;
     LLVMBuilderRef builder = b->unit->builder;
-    LLVMValueRef value = LLVMGetOperand(extension, 0);
-    bool is_signed = LLVMGetInstructionOpcode(extension) == LLVMSExt;
     struct growth growth = {.times = 1};
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
     struct spreading spreading = {first, width, NULL};
     struct spread spread;
     if (width > 32 || !growth_of(l, value, &growth) || !spread_of(&spreading, value, &spread)) return NULL;
@@ -448,15 +471,32 @@ static LLVMValueRef detour_of(struct round *first, struct round *last, bool coun
     return bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, way, all, ""));
 }
 
+/* The same of all that `and` removes bits of, among what a narrow value is computed from. */
+static bool masks_detour(struct round *first, struct round *last, bool down, LLVMValueRef value,
+                         LLVMValueRef *bad) {
+    const struct linear *l = first->linear;
+    if (value == l->phi || !bounds_in_loop(l->b, value, l->loop) || find_bounded(l, value)) return true;
+    if (LLVMGetInstructionOpcode(value) == LLVMAnd) {
+        LLVMValueRef own = detour_of(first, last, down, value, kept_bits(value), false);
+        if (!own) return false;
+        *bad = bounds_either(l->b, *bad, own);
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!masks_detour(first, last, down, LLVMGetOperand(value, (unsigned)i), bad)) return false;
+    return true;
+}
+
 bool bounds_linear_detours(struct round *first, struct round *last, bool down, LLVMValueRef value,
                            LLVMValueRef *bad) {
     const struct linear *l = first->linear;
     if (value == l->phi || !bounds_in_loop(l->b, value, l->loop) || find_bounded(l, value)) return true;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     if (opcode == LLVMSExt || opcode == LLVMZExt) {
-        LLVMValueRef own = detour_of(first, last, down, value);
+        LLVMValueRef narrow = LLVMGetOperand(value, 0);
+        unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(narrow));
+        LLVMValueRef own = detour_of(first, last, down, narrow, width, opcode == LLVMSExt);
         *bad = bounds_either(l->b, *bad, own);
-        return own != NULL;
+        return own && masks_detour(first, last, down, narrow, bad);
     }
     for (int i = 0; i < LLVMGetNumOperands(value); i++) {
         LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
