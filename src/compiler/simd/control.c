@@ -93,8 +93,10 @@ static void make_phi_slots(struct simd *s, LLVMValueRef phi) {
     struct value *v = value_of(s, phi);
     if (v->slot || v->slots) return;
     int place = simd_place(s, LLVMGetInstructionParent(phi)), loop = level_of(s, place);
-    if (v->shape != SHAPE_VARYING) {
-        v->slot = simd_round_slot(s, LLVMTypeOf(phi), NULL, loop);
+    bool packed = packed_is(s, phi);
+    if (v->shape != SHAPE_VARYING || packed) {
+        LLVMTypeRef type = packed ? packed_type(s, LLVMTypeOf(phi)) : LLVMTypeOf(phi);
+        v->slot = simd_round_slot(s, type, NULL, loop);
         return;
     }
     v->chunks = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
@@ -139,7 +141,9 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
         if (!value || (is_empty(value) && !matrix)) continue;
         make_phi_slots(s, phi);
         const struct value *v = value_of(s, phi);
-        if (v->slot) add_incoming(s, &list, v->slot, scalar_of(s, value), NULL);
+        if (v->slot)
+            add_incoming(s, &list, v->slot, packed_is(s, phi) ? packed_of(s, value) : scalar_of(s, value),
+                         NULL);
         for (int c = s->first_chunk; v->slots && c < s->end_chunk; c++) {
             if (matrix && !matrix_loop_arrives(s, phi, s->blocks[from].original, c)) continue;
             bool piece = piece_is(s, phi);

@@ -10,7 +10,7 @@
  *
  * Requires: simd_order; loops with LCSSA phis at their exits. Establishes: shapes of values; what s->paths
  * finds; mask_of of blocks. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/packed.h"
 
 #include <string.h>
 
@@ -51,15 +51,26 @@ static bool update_piece(struct simd *s, struct value *v, LLVMValueRef instructi
     return true;
 }
 
+static bool update_packed(struct simd *s, struct value *v, LLVMValueRef instruction, int place) {
+    if (!v->packed || packed_stays(s, instruction, s->paths.blocks[place].join)) return false;
+    v->packed = false;
+    return true;
+}
+
+static bool update_varying(struct simd *s, struct value *v, LLVMValueRef instruction, int place) {
+    bool changed = update_piece(s, v, instruction, place);
+    return update_packed(s, v, instruction, place) || changed;
+}
+
 static bool update_shape(struct simd *s, LLVMValueRef instruction, int place) {
     struct value *v = value_of(s, instruction);
-    if (v->shape == SHAPE_VARYING) return update_piece(s, v, instruction, place);
+    if (v->shape == SHAPE_VARYING) return update_varying(s, v, instruction, place);
     int shape = LLVMIsAPHINode(instruction) ? shape_of_phi(s, instruction, &s->paths.blocks[place])
                                             : shape_transfer(s, instruction);
     shape = shape_join(v->shape, shape);
     if (shape == v->shape) return false;
     v->shape = shape;
-    if (shape == SHAPE_VARYING) (void)update_piece(s, v, instruction, place);
+    if (shape == SHAPE_VARYING) (void)update_varying(s, v, instruction, place);
     return true;
 }
 
@@ -145,6 +156,7 @@ smelt_status simd_analyse(struct simd *s) {
             struct value *v = value_of(s, instruction);
             v->shape = SHAPE_UNKNOWN;
             v->piece = PIECE_UNKNOWN;
+            v->packed = packed_are_possible(s);
             v->block = place;
         }
     }

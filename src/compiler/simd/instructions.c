@@ -6,12 +6,13 @@
  * operations order anything, and these end a run. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/simd/matrix.h"
+#include "compiler/simd/packed.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
 enum kind {
-    KIND_ONCE,   /* one scalar serves all lanes */
+    KIND_ONCE,   /* one scalar, or one packed vector, serves all lanes */
     KIND_LANES,  /* all lanes at once */
     KIND_CHUNK,  /* chunk by chunk */
     KIND_NOTHING /* nothing to do */
@@ -66,8 +67,20 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
         return is_uniform(s, LLVMGetOperand(i, 0)) && is_uniform(s, LLVMGetOperand(i, 1)) ? KIND_ONCE
                                                                                           : KIND_CHUNK;
     if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return KIND_CHUNK;
-    if (shape_of(s, i) == SHAPE_VARYING) return KIND_CHUNK;
+    if (shape_of(s, i) == SHAPE_VARYING && !packed_is(s, i)) return KIND_CHUNK;
     return KIND_ONCE;
+}
+
+static void refuse_instruction(struct simd *s, LLVMValueRef i) {
+    if (s->refused) return;
+    char name[200];
+    if (unit_calls_itself(s->unit, i, name)) {
+        simd_refuse(s, i, CALLS_ITSELF, name);
+        return;
+    }
+    char *text = LLVMPrintValueToString(i);
+    simd_refuse(s, i, "the SIMD engine has no vector form of '%s'", text);
+    LLVMDisposeMessage(text);
 }
 
 /* ---- Once. */
@@ -84,6 +97,10 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
     if (value_of(s, i)->signed_index && shape_of(s, i) > SHAPE_UNIFORM) {
         LLVMValueRef index = scalar_of(s, LLVMGetOperand(i, 0));
         scalar_set(s, i, LLVMBuildSExt(s->unit->builder, index, LLVMTypeOf(i), ""));
+        return;
+    }
+    if (packed_is(s, i)) {
+        if (!packed_emit(s, i)) refuse_instruction(s, i);
         return;
     }
     LLVMValueRef copy = LLVMInstructionClone(i);
@@ -159,15 +176,7 @@ static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
     }
     if (emit_piece(s, i, chunk)) return;
     if (emit_private(s, i, chunk) || emit_memory(s, i, chunk) || emit_arithmetic(s, i, chunk)) return;
-    if (s->refused) return;
-    char name[200];
-    if (unit_calls_itself(s->unit, i, name)) {
-        simd_refuse(s, i, CALLS_ITSELF, name);
-        return;
-    }
-    char *text = LLVMPrintValueToString(i);
-    simd_refuse(s, i, "the SIMD engine has no vector form of '%s'", text);
-    LLVMDisposeMessage(text);
+    refuse_instruction(s, i);
 }
 
 /* ---- Runs. */

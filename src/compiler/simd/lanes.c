@@ -171,6 +171,28 @@ LLVMValueRef lanes_reduce(struct simd *s, enum simd_operation operation, LLVMVal
     return LLVMBuildExtractElement(s->unit->builder, vectors[0], simd_i32(s, 0), "");
 }
 
+/* The lane that has the node of leaves `leaf` … leaf + span - 1. */
+static int lane_of_node(const struct simd *s, const struct tree *tree, int leaf) {
+    int lane = 0;
+    while (lane < s->chunk_lanes - 1 && tree->leaf[lane] != leaf) lane++;
+    return lane;
+}
+
+LLVMValueRef lanes_reduce_each(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
+                               int count, int groups) {
+    LLVMValueRef vectors[GANG_MAX_LANES];
+    struct tree tree = {.span = 1, .extent = s->chunk_lanes};
+    int lanes = s->chunk_lanes * count, left = count * groups, indexes[GANG_MAX_LANES];
+    for (int i = 0; i < left; i++) vectors[i] = chunks[i];
+    for (int i = 0; i < s->chunk_lanes; i++) tree.leaf[i] = i;
+    for (; left > 1 && tree.span < lanes; left /= 2) merge_pairs(s, operation, vectors, left, &tree);
+    while (tree.span < lanes) vectors[0] = fold(s, operation, vectors[0], &tree);
+    int of_vector = groups / left;
+    for (int g = 0; g < groups; g++)
+        indexes[g] = lane_of_node(s, &tree, g % of_vector * lanes) + g / of_vector * s->chunk_lanes;
+    return lanes_shuffle(s, chunks_join(s, vectors, left), NULL, indexes, groups);
+}
+
 LLVMValueRef lanes_reduce_groups(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
                                  int width) {
     int left[GANG_MAX_LANES], right[GANG_MAX_LANES];

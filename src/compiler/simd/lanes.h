@@ -21,6 +21,10 @@ LLVMValueRef lanes_keep_active(struct simd *s, enum simd_operation operation, LL
 /* One scalar of all lanes of `count` chunks, a power of two: a tree of neighbours. */
 LLVMValueRef lanes_reduce(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
                           int count);
+/* The results of groups of `count` chunks each as one vector; both numbers are powers of two. The groups
+ * share the steps of the tree. */
+LLVMValueRef lanes_reduce_each(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
+                               int count, int groups);
 /* In each lane the result over its group of `width` lanes of the chunk. */
 LLVMValueRef lanes_reduce_groups(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
                                  int width);

@@ -26,10 +26,11 @@ struct value {
     int shape;
     int piece;             /* varying: the shape within each chunk, if there is one (piece.c) */
     int block;             /* where it is defined, by place in the order; -1: everywhere (constants) */
-    LLVMValueRef scalar;   /* uniform, affine: lane 0's value */
+    LLVMValueRef scalar;   /* uniform, affine: lane 0's value; packed: a vector */
     LLVMValueRef *chunks;  /* varying: chunk_count vectors */
     LLVMValueRef slot;     /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;   /* … of the chunks */
+    bool packed;           /* varying: the lanes of each simdgroup share it (packed.c) */
     bool signed_index;     /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
     bool speculated;       /* its shape is assumed, and checked where it is computed (speculation.c) */
     int element;           /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
@@ -154,6 +155,7 @@ struct simd {
     struct matrix_rows *free_matrix_rows;
     int matrix_part, matrix_tiles;  /* matrix_loop.c: which part is written, or NO_PART; tiles met in it */
     LLVMBasicBlockRef matrix_entry; /* the part's loop is entered from there */
+    bool packing;                   /* packed.c: a chunk has one lane for each simdgroup */
     LLVMValueRef row_reader;        /* half of a matrix: chunk_of gives rows of its operands */
     LLVMValueRef *entry_mask;       /* chunk_count; entries NULL: all lanes */
     struct remark *remarks;         /* by line */
@@ -183,6 +185,12 @@ LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
 /* Whether a value that is not an operand of the current instruction is available here. */
 bool value_is_here(struct simd *s, LLVMValueRef original);
+/* Values that the lanes of each simdgroup share (packed.c): vectors with an element for each of the gang's
+ * simdgroups. packed_of: of such a value, or of another that one is computed from. */
+bool packed_is(struct simd *s, LLVMValueRef original);
+int packed_count(const struct simd *s);
+LLVMTypeRef packed_type(struct simd *s, LLVMTypeRef element);
+LLVMValueRef packed_of(struct simd *s, LLVMValueRef original);
 /* The same as it is kept: of a half of a matrix, a row. */
 LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk);
 /* The code of an instruction. Kept in stack slots if other blocks need it. */

@@ -4,6 +4,7 @@
  * A gang of fewer than 32 lanes has a part of a simdgroup: operations that provably stay within it are
  * supported, others are refused. */
 #include "compiler/simd/lanes.h"
+#include "compiler/simd/packed.h"
 #include "compiler/combine.h"
 
 #include <string.h>
@@ -190,6 +191,10 @@ static void emit_reduce(struct simd *s, LLVMValueRef call, enum simd_operation o
     load_active(s, value, operation, chunks, masks);
     if (uniform) {
         scalar_set(s, call, lanes_reduce(s, operation, chunks, s->chunk_count));
+        return;
+    }
+    if (packed_is(s, call)) {
+        packed_set_reduction(s, call, operation, chunks);
         return;
     }
     int count = width / s->chunk_lanes;

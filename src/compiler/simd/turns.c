@@ -67,7 +67,7 @@ static bool suits_instruction(struct simd *s, LLVMValueRef i) {
     for (int o = 0; o < LLVMGetNumOperands(i); o++)
         if (!suits_value(s, LLVMGetOperand(i, (unsigned)o))) return false;
     bool result = LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind;
-    if (result && !suits_value(s, i)) return false;
+    if (result && (!suits_value(s, i) || packed_is(s, i))) return false;
     if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) return suits_access(s, i);
     LLVMValueRef index = tested_index(s, i);
     if (index && !suits_value(s, index)) return false;
@@ -81,7 +81,8 @@ static bool suits_exit(struct simd *s, int place, int to) {
     FOR_EACH_INSTRUCTION(phi, s->blocks[to].original) {
         if (!LLVMIsAPHINode(phi)) break;
         LLVMValueRef value = phi_incoming(phi, s->blocks[place].original);
-        if (value && (!suits_value(s, value) || !suits_value(s, phi) || shape_of(s, phi) > SHAPE_UNIFORM))
+        if (value && (!suits_value(s, value) || !suits_value(s, phi) || packed_is(s, phi) ||
+                      shape_of(s, phi) > SHAPE_UNIFORM))
             return false;
     }
     return true;
@@ -231,6 +232,7 @@ static struct outer *find_all_outer(struct simd *s, LLVMBasicBlockRef block) {
 static void use_outer(struct simd *s, const struct outer *o, LLVMValueRef number) {
     struct value *v = put_aside(s, o->original);
     if (!v) return;
+    v->packed = false;
     v->slot = NULL;
     v->slots = NULL;
     if (o->scalar) {

@@ -67,6 +67,14 @@ int chunks_of_simdgroup(struct simd *s) {
     return chunks < s->chunk_count ? chunks : s->chunk_count;
 }
 
+int packed_count(const struct simd *s) {
+    return s->lanes / SIMDGROUP_LANES;
+}
+
+LLVMTypeRef packed_type(struct simd *s, LLVMTypeRef element) {
+    return LLVMVectorType(element, (unsigned)packed_count(s));
+}
+
 /* Threads side by side whose tiles are written elsewhere (parts.c) go on together: LLVM makes vectors of what
  * they do to neighbouring elements, as far as no other access is in between. */
 bool simd_goes_together(const struct simd *s) {
@@ -98,6 +106,12 @@ struct value *value_of(struct simd *s, LLVMValueRef original) {
 
 int shape_of(struct simd *s, LLVMValueRef original) {
     return LLVMIsAInstruction(original) ? value_of(s, original)->shape : SHAPE_UNIFORM;
+}
+
+bool packed_is(struct simd *s, LLVMValueRef original) {
+    if (!LLVMIsAInstruction(original)) return false;
+    const struct value *v = value_of(s, original);
+    return v->packed && v->shape == SHAPE_VARYING && v->piece < 0;
 }
 
 /* ---- Slots. */
@@ -141,6 +155,10 @@ void scalar_set(struct simd *s, LLVMValueRef original, LLVMValueRef scalar) {
 }
 
 void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector) {
+    if (s->packing) {
+        scalar_set(s, original, vector);
+        return;
+    }
     struct value *v = value_of(s, original);
     size_t bytes = (size_t)s->chunk_count * sizeof(LLVMValueRef);
     if (!v->chunks) {
@@ -206,7 +224,30 @@ LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk) {
                                   : chunk_kept(s, original, chunk);
 }
 
+LLVMValueRef packed_of(struct simd *s, LLVMValueRef original) {
+    int shape = shape_of(s, original);
+    LLVMValueRef own = scalar_of(s, original);
+    if (shape == SHAPE_VARYING) return own;
+    LLVMValueRef copies = lanes_splat(s, own, packed_count(s));
+    if (shape <= SHAPE_UNIFORM) return copies;
+    int64_t offsets[GANG_MAX_LANES];
+    for (int g = 0; g < packed_count(s); g++) offsets[g] = shape_offsets(s, shape)[g * SIMDGROUP_LANES];
+    return LLVMBuildAdd(s->unit->builder, copies,
+                        lanes_constant(s, LLVMTypeOf(own), offsets, packed_count(s)), "");
+}
+
+/* Copies of its simdgroup's element for the lanes of a chunk. */
+static LLVMValueRef packed_chunk(struct simd *s, LLVMValueRef original, int chunk) {
+    LLVMValueRef packed = scalar_of(s, original);
+    int64_t indexes[GANG_MAX_LANES];
+    for (int l = 0; l < s->chunk_lanes; l++) indexes[l] = chunk * s->chunk_lanes / SIMDGROUP_LANES;
+    return LLVMBuildShuffleVector(s->unit->builder, packed, LLVMGetPoison(LLVMTypeOf(packed)),
+                                  lanes_constant(s, type_i32(s->unit), indexes, s->chunk_lanes), "");
+}
+
 LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk) {
+    if (s->packing) return packed_of(s, original);
+    if (packed_is(s, original)) return packed_chunk(s, original, chunk);
     if (!LLVMIsAInstruction(original)) return chunk_splat(s, original);
     struct value *v = value_of(s, original);
     load_from_slots(s, v);

@@ -7,11 +7,12 @@
  * The estimate precedes the analysis and goes instruction by instruction. Integers computed from lanes'
  * numbers and constants need no code. Values that all lanes share, and sums of these and such integers,
  * are computed once. All others are computed once per vector whose lanes may be active. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/packed.h"
 
 #include <string.h>
 
-enum kind { KIND_SHARED, KIND_NUMBER, KIND_POSITION, KIND_VARYING };
+/* KIND_PACKED: shared by the lanes of each simdgroup (packed.c). */
+enum kind { KIND_SHARED, KIND_PACKED, KIND_NUMBER, KIND_POSITION, KIND_VARYING };
 
 static bool has_kind(LLVMValueRef value) {
     return LLVMIsAInstruction(value) != NULL;
@@ -30,13 +31,15 @@ static bool is_integer(LLVMValueRef value) {
 /* The kind of all operands together. A number and something shared that is not a constant give a position. */
 static enum kind kind_of_operands(struct simd *s, LLVMValueRef i) {
     enum kind most = KIND_SHARED;
-    bool shared = false;
+    bool shared = false, packed = false;
     for (int n = 0; n < LLVMGetNumOperands(i); n++) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)n);
         enum kind kind = kind_of(s, operand);
         shared |= kind == KIND_SHARED && (has_kind(operand) || LLVMIsAArgument(operand));
+        packed |= kind == KIND_PACKED;
         if (kind > most) most = kind;
     }
+    if (packed && most > KIND_PACKED) return KIND_VARYING;
     return most == KIND_NUMBER && shared ? KIND_POSITION : most;
 }
 
@@ -49,8 +52,10 @@ static enum kind find_kind_of_call(struct simd *s, LLVMValueRef call) {
         return KIND_NUMBER;
     case INTRINSIC_THREAD_POSITION:
         return KIND_POSITION;
+    case INTRINSIC_SIMD_REDUCE_F32:
+        return packed_is_reduction(call) ? KIND_PACKED : KIND_VARYING;
     case INTRINSIC_NONE:
-        return kind_of_operands(s, call) == KIND_SHARED ? KIND_SHARED : KIND_VARYING;
+        return kind_of_operands(s, call) <= KIND_PACKED ? kind_of_operands(s, call) : KIND_VARYING;
     default:
         return intrinsic_traits(intrinsic_of(call))->kind == OF_SIMDGROUP ? KIND_VARYING : KIND_SHARED;
     }
@@ -62,7 +67,7 @@ static enum kind find_kind(struct simd *s, LLVMValueRef i) {
     case LLVMCall:
         return find_kind_of_call(s, i);
     case LLVMGetElementPtr:
-        return kind == KIND_NUMBER ? KIND_POSITION : kind;
+        return kind == KIND_NUMBER ? KIND_POSITION : kind == KIND_PACKED ? KIND_VARYING : kind;
     case LLVMAdd:
     case LLVMSub:
     case LLVMMul:
@@ -74,6 +79,7 @@ static enum kind find_kind(struct simd *s, LLVMValueRef i) {
     case LLVMAlloca:
         return KIND_POSITION;
     default:
+        if (kind == KIND_PACKED && !LLVMIsALoadInst(i)) return kind;
         return kind == KIND_SHARED || (kind == KIND_NUMBER && is_integer(i)) ? kind : KIND_VARYING;
     }
 }
@@ -176,7 +182,7 @@ static int64_t size_of_instruction(struct simd *s, LLVMValueRef i, int64_t vecto
     enum kind kind = kind_of(s, i);
     if (LLVMIsAGetElementPtrInst(i) || LLVMIsABranchInst(i) || kind == KIND_NUMBER) return 0;
     bool store = LLVMIsAStoreInst(i) && kind_of(s, LLVMGetOperand(i, 1)) != KIND_SHARED;
-    if (kind != KIND_VARYING && !store) return 1;
+    if (kind != KIND_VARYING && !store && !packed_is_reduction(i)) return 1;
     return vectors * size_of_operation(intrinsic_of(i));
 }
 
@@ -206,14 +212,18 @@ static int count_device_loads(struct simd *s, const struct flow *flow, int loop)
 static int carried_by_loops(struct simd *s, const struct flow *flow, int chunks) {
     int most = 0;
     for (int l = 0; l < flow->loop_count; l++) {
-        int count = 0;
+        int count = 0, packed = 0;
         FOR_EACH_INSTRUCTION(phi, flow->blocks[flow->loops[l].header].block) {
             if (!LLVMIsAPHINode(phi)) break;
-            count += !is_integer(phi);
+            if (kind_of(s, phi) == KIND_PACKED)
+                packed++;
+            else
+                count += !is_integer(phi);
         }
-        if (count > most && count > count_device_loads(s, flow, l)) most = count;
+        int vectors = packed ? packed : count * chunks;
+        if (vectors > most && count + packed > count_device_loads(s, flow, l)) most = vectors;
     }
-    return most * chunks;
+    return most;
 }
 
 /* ---- Loops of which some threads run more rounds than others. */

@@ -1,0 +1,18 @@
+/* Values that the lanes of each simdgroup share: see packed.c. */
+#ifndef SMELT_COMPILER_SIMD_PACKED_H
+#define SMELT_COMPILER_SIMD_PACKED_H
+
+#include "compiler/simd/lanes.h"
+
+/* Whether the gang has several simdgroups. */
+bool packed_are_possible(const struct simd *s);
+/* Whether it is a reduction over a simdgroup whose result may be packed. */
+bool packed_is_reduction(LLVMValueRef instruction);
+/* The analysis of a varying value, which may be packed until an operand shows otherwise. join: of phis. */
+bool packed_stays(struct simd *s, LLVMValueRef instruction, bool join);
+
+void packed_set_reduction(struct simd *s, LLVMValueRef call, enum simd_operation operation,
+                          LLVMValueRef const *chunks);
+/* The code of an instruction whose result is packed. False: there is no vector form of it. */
+bool packed_emit(struct simd *s, LLVMValueRef instruction);
+#endif
