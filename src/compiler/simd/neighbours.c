@@ -190,12 +190,15 @@ static bool pays(struct simd *s, struct neighbours *group) {
     if (shape < 0) return true;
     const int64_t *offsets = shape_offsets(s, shape);
     if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
-    bool close = are_close(s, offsets, size);
+    bool close = are_close(s, offsets, size), load = is_load(group->place);
+    group->dense = load && offsets_are(s, offsets, group->count * size) &&
+                   dense_suits(s, type_of(group->place), size, group->count);
     if (s->vector_bits == 512 &&
         ((size >= 4 && close) || (group->count < 4 && are_few_rows(s, offsets, size))))
-        return false;
-    if (is_load(group->place) && group->count * size < 16 && size < 4 && close) group->masked = true;
-    return !is_load(group->place) || group->count >= 4 || !offsets_are(s, offsets, 2 * size);
+        return group->dense_only = group->dense;
+    if (load && group->count * size < 16 && size < 4 && close) group->masked = true;
+    if (!load || group->count >= 4 || !offsets_are(s, offsets, 2 * size)) return true;
+    return group->dense_only = group->dense;
 }
 
 /* ---- Finding. */
@@ -429,6 +432,20 @@ static void load_split(struct simd *s, const struct neighbours *group, int chunk
     for (int n = 0; n < group->count; n++) values[n] = access_split_value(s, &split, all[n], some[n]);
 }
 
+static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
+    LLVMValueRef values[MOST_NEIGHBOURS], lanes[GANG_MAX_LANES];
+    LLVMTypeRef type = type_of(group->place);
+    lane_addresses(s, group, chunk, NULL, lanes);
+    struct dense dense = {.address = lanes[0],
+                          .bits = bits_of(s, type),
+                          .size = (int)size_of(s, group->place),
+                          .count = group->count,
+                          .align = neighbours_align(group),
+                          .integer = LLVMGetTypeKind(type) == LLVMIntegerTypeKind};
+    dense_load(s, &dense, values);
+    for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
+}
+
 static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     LLVMValueRef values[MOST_NEIGHBOURS], mask = mask_chunk(s, chunk);
     bool split = mask && !has_own_addresses(s, address_of(group->place));
@@ -518,6 +535,13 @@ static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
         neighbours_emit_copy(s, group, chunk);
         return;
     }
+    if (group->dense && !mask_chunk(s, chunk)) {
+        group->serial = -1;
+        if (chunk == 0)
+            simd_remark(s, group->place, "load: vectors that lanes side by side share, parted by shuffles");
+        emit_dense(s, group, chunk);
+        return;
+    }
     if (chunk == 0)
         simd_remark(s, group->place, "%s: a vector for each lane, transposed", load ? "load" : "store");
     const struct neighbours *from = load ? NULL : copied_by(s, group);
@@ -569,8 +593,9 @@ static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
 static bool group_suits(struct simd *s, const struct neighbours *group, bool masked) {
     if (is_copy(s, group, masked)) return true;
     if (group->copy_only) return false;
-    if (!masked) return !group->masked;
-    return s->chunk_lanes > 1 && (has_own_addresses(s, address_of(group->place)) || !access_is_short(s));
+    if (!masked) return group->dense || !group->masked;
+    return !group->dense_only && s->chunk_lanes > 1 &&
+           (has_own_addresses(s, address_of(group->place)) || !access_is_short(s));
 }
 
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {

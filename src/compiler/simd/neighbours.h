@@ -13,6 +13,8 @@ struct neighbours {
     int64_t bytes;                          /* from its address to the first element */
     bool masked;                            /* done together only under a mask */
     bool copy_only;                         /* … or only as a copy */
+    bool dense;                             /* the lanes' elements follow one another: dense.c, … */
+    bool dense_only;                        /* … and otherwise they are not done together */
     struct neighbours *copies;              /* of loads, the stores that are their only use; of stores, the
                                                loads: lane_copies.c; or NULL */
     LLVMValueRef *loaded;                   /* each lane's vector, … */
@@ -38,6 +40,18 @@ bool neighbours_may_begin_copy(struct simd *s, const struct neighbours *loads);
 bool neighbours_end_copy(struct simd *s, struct neighbours *stores);
 /* Loads, or stores, a chunk of a copy, of which all lanes are on. */
 void neighbours_emit_copy(struct simd *s, struct neighbours *group, int chunk);
+
+/* dense.c — loads of `count` elements for each lane of a chunk, all from `address` on. */
+struct dense {
+    LLVMValueRef address;
+    LLVMTypeRef bits; /* an element's, as an integer */
+    int size, count;
+    unsigned align;
+    bool integer; /* the elements are integers */
+};
+bool dense_suits(const struct simd *s, LLVMTypeRef element, int64_t size, int count);
+/* values: `count` vectors of bits. */
+void dense_load(struct simd *s, const struct dense *dense, LLVMValueRef *values);
 
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,
  * become vectors of `count` elements for each part: one after another in `out`, several in a vector where
