@@ -1,6 +1,8 @@
 /* Attention and its derivative, for smelt.operations.attention: arrays that it has checked. */
 #include "operations.h"
 
+#include <math.h>
+
 /* q, k, v, mask or None, sinks or None, scale, causal. False with an exception. */
 static bool read_desc(PyObject *const *objects, double scale, int causal, smelt_attention_desc *desc) {
     smelt_array **const arrays[5] = {&desc->q, &desc->k, &desc->v, &desc->mask, &desc->sinks};
@@ -57,20 +59,28 @@ static bool import_all(PyObject *const *objects, smelt_array **arrays, enum arra
     return true;
 }
 
-/* For arrays of any library, on its current stream. No smelt.array is created for them. */
-static PyObject *attention_of(PyObject *self, PyObject *arguments) {
-    PyObject *objects[7], *result = NULL;
-    int causal, with_sums;
+/* The number; 1/√depth for None. False with an exception. */
+static bool read_scale(PyObject *o, const smelt_array *q, double *scale) {
+    smelt_shape shape = smelt_array_shape(q);
+    *scale =
+        o == Py_None ? 1 / sqrt(shape.ndim ? (double)shape.size[shape.ndim - 1] : 1) : PyFloat_AsDouble(o);
+    return !PyErr_Occurred();
+}
+
+/* For arrays of any library, on its current stream. No smelt.array is created for them. The arguments are
+ * taken as they lie: a call on few elements takes as long on the host as it takes to read them. */
+static PyObject *attention_of(PyObject *self, PyObject *const *objects, Py_ssize_t count) {
+    PyObject *result = NULL;
     enum array_kind kind;
     smelt_attention_desc desc = {0};
     smelt_array *arrays[7] = {0}, *made[2] = {0};
     smelt_status status;
     (void)self;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOdpp:attention_of", &objects[0], &objects[1], &objects[2],
-                          &objects[3], &objects[4], &objects[5], &objects[6], &desc.scale, &causal,
-                          &with_sums))
-        return NULL;
-    if (!import_all(objects, arrays, &kind) ||
+    if (count != 10)
+        return PyErr_Format(PyExc_TypeError, "attention_of: got %zd arguments, expected 10", count);
+    int causal = PyObject_IsTrue(objects[8]), with_sums = PyObject_IsTrue(objects[9]);
+    if (causal < 0 || with_sums < 0) return NULL;
+    if (!import_all(objects, arrays, &kind) || !read_scale(objects[7], arrays[0], &desc.scale) ||
         !stream_of_kind(kind, smelt_array_device(arrays[0]), &desc.stream))
         goto end;
     desc.q = arrays[0], desc.k = arrays[1], desc.v = arrays[2], desc.mask = arrays[3], desc.sinks = arrays[4];
@@ -115,9 +125,10 @@ static PyMethodDef functions[] = {
     {"attention", attention, METH_VARARGS,
      "attention(q, k, v, mask, sinks, scale, causal, /)\n--\n\nThe result and the logarithms of its rows' "
      "sums: smelt_attention. mask and sinks may be None."},
-    {"attention_of", attention_of, METH_VARARGS,
+    {"attention_of", (PyCFunction)(void (*)(void))attention_of, METH_FASTCALL,
      "attention_of(q, k, v, mask, sinks, bias_lines, bias_columns, scale, causal, with_sums, /)\n--\n\nThe "
-     "result, an array of the library of q; with_sums: a pair of it and the logarithms of its rows' sums."},
+     "result, an array of the library of q; with_sums: a pair of it and the logarithms of its rows' sums. "
+     "scale None: 1 by the root of the size of a head."},
     {"attention_vjp", attention_vjp, METH_VARARGS,
      "attention_vjp(q, k, v, mask, sinks, scale, causal, out, logsumexp, cotangent, /)\n--\n\nThe gradients "
      "by "

@@ -17,6 +17,7 @@
 #define SPLIT_ROWS 4        /* of a threadgroup of attention_split.metal */
 #define SPLIT_GROUPS 264    /* enough for two per multiprocessor of the GPUs measured */
 #define SPLIT_LEAST_KEYS 64 /* of a part: smaller parts cost more to join than they save */
+#define SUMS_ALIGNMENT 64   /* bytes, of sums that follow a result: a cache line */
 #define VJP_BLOCK_SUMS 8192 /* floats, of a block of rows: attention_vjp_warpgroups.metal */
 
 /* Shared with the kernels. */
@@ -503,6 +504,9 @@ static void choose_groups(const struct attention *a, enum kernel kernel, int row
     }
     memcpy(dispatch->groups, groups, sizeof groups);
     dispatch->threadgroup[0] = threads;
+    if (kernel == ON_HOST) /* scores of the keys: LINE floats for each */
+        dispatch->threadgroup_memory[0] =
+            sizeof(float) * (size_t)(rows + 16) * (size_t)(a->size.keys < keys ? a->size.keys : keys);
 }
 
 /* q, k or v, bound from its lowest element to its highest; where its matrices are goes into a->size. */
@@ -596,24 +600,64 @@ static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *s
     return fill(a, sums, -INFINITY);
 }
 
+static smelt_shape shape_of_sums(const struct attention *a) {
+    return (smelt_shape){.ndim = 3, .size = {a->batches, a->size.heads, a->size.rows}};
+}
+
+static smelt_shape shape_of_results(const struct attention *a) {
+    smelt_shape shape = shape_of_sums(a);
+    shape.size[shape.ndim++] = a->size.value_depth;
+    return shape;
+}
+
+/* The result, with room after it for the sums of its rows, which all kernels write: to a GPU's host, a block
+ * of their own would take as long as a launch. `sums` needs no release. */
+static smelt_status create_joined(const struct attention *a, smelt_array **out, smelt_array *sums) {
+    const smelt_shape results = shape_of_results(a), rows = shape_of_sums(a);
+    const int64_t width = (int64_t)smelt_dtype_bytes(a->dtype), row_count = shape_product(&rows);
+    smelt_array *block;
+    int64_t size;
+    TRY(shape_check("attention", a->dtype, &results, &size));
+    if (size > INT64_MAX / 16) return fail_out_of_memory((size_t)size);
+    int64_t bytes = (size * width + SUMS_ALIGNMENT - 1) / SUMS_ALIGNMENT * SUMS_ALIGNMENT;
+    smelt_shape whole = {.ndim = 1, .size = {(bytes + row_count * (int64_t)sizeof(float)) / width}};
+    TRY(create(a, &whole, a->dtype, &block));
+    smelt_status status = smelt_array_view(block, results, NULL, 0, out);
+    *sums = (smelt_array){.references = 1,
+                          .dtype = SMELT_FLOAT32,
+                          .shape = rows,
+                          .size = row_count,
+                          .data = block->data + bytes,
+                          .memory = block->memory};
+    shape_strides(&rows, sums->strides);
+    smelt_array_release(block);
+    return status;
+}
+
+static smelt_status create_both(const struct attention *a, smelt_array **out, smelt_array **sums) {
+    const smelt_shape results = shape_of_results(a), rows = shape_of_sums(a);
+    TRY(create(a, &results, a->dtype, out));
+    smelt_status status = create(a, &rows, SMELT_FLOAT32, sums);
+    if (status != SMELT_OK) smelt_array_release(*out);
+    return status;
+}
+
 smelt_status smelt_attention(const smelt_attention_desc *desc, smelt_array **out, smelt_array **logsumexp) {
     struct attention a = {0};
-    smelt_array *made = NULL, *sums = NULL;
+    smelt_array joined, *made, *sums = &joined;
     if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: out is NULL");
     smelt_status status = begin(desc, &a);
+    if (status == SMELT_OK)
+        status = logsumexp ? create_both(&a, &made, &sums) : create_joined(&a, &made, &joined);
     if (status == SMELT_OK) {
-        smelt_shape shape = {.ndim = 4, .size = {a.batches, a.size.heads, a.size.rows, a.size.value_depth}};
-        status = create(&a, &shape, a.dtype, &made);
-        shape.ndim = 3;
-        if (status == SMELT_OK) status = create(&a, &shape, SMELT_FLOAT32, &sums);
-        if (status == SMELT_OK) status = attend(&a, made, sums);
+        status = attend(&a, made, sums);
+        if (status != SMELT_OK) {
+            smelt_array_release(made);
+            if (logsumexp) smelt_array_release(sums);
+        }
     }
     end(&a);
-    if (status != SMELT_OK || !logsumexp) smelt_array_release(sums);
-    if (status != SMELT_OK) {
-        smelt_array_release(made);
-        return status;
-    }
+    if (status != SMELT_OK) return status;
     *out = made;
     if (logsumexp) *logsumexp = sums;
     return SMELT_OK;

@@ -52,14 +52,31 @@ def test_opcheck():
     torch.library.opcheck(operation, (q, k, v, torch.randn(2, 1, 13, 21, requires_grad=True), 0.2, False, True))
 
 
-def test_messages():
+@pytest.mark.parametrize("graded", [True, False])
+def test_messages(graded):
+    """With gradients, calls go through torch's dispatcher; without, straight to the kernel."""
     q, k, v = (x.transpose(1, 2) for x in inputs(torch.float32))
     for given, mask, message in (
         ((q[0], k, v), None, r"q has shape \(4, 13, 24\); expected 4 dimensions"),
         ((q, k.half(), v), None, "k has dtype torch.float16; expected torch.float32, as q"),
-        ((q.double(), k, v), None, "q has dtype torch.float64; expected float32, float16 or bfloat16"),
-        (tuple(x.repeat(1, 1, 1, 11) for x in (q, k, v)), None, "q has heads of 264 elements; expected at most 256"),
+        ((q.double(), k.double(), v.double()), None, "q has dtype torch.float64; expected float32, float16 or bfloat16"),
+        (tuple(x.repeat(1, 1, 1, 11) for x in (q, k, v)), None, "q has heads of 264 elements; expected 1 to 256"),
+        (tuple(x[..., :0] for x in (q, k, v)), None, "q has heads of 0 elements; expected 1 to 256"),
         ((q, k, v), torch.zeros(13, 21, dtype=torch.int32), r"mask has shape \(13, 21\) and dtype torch.int32"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with torch.set_grad_enabled(graded), pytest.raises(ValueError, match=message):
             smelt.torch.scaled_dot_product_attention(*given, mask=mask)
+
+
+@torch.no_grad()
+def test_calls_without_gradients():
+    """What the kernel's own reading of tensors refuses is computed by way of torch's dispatcher."""
+    q, k, v = (x.transpose(1, 2) for x in inputs(torch.float32))
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    torch.testing.assert_close(smelt.torch.scaled_dot_product_attention(q, k, v), expected)
+    assert smelt.torch.scaled_dot_product_attention(q[:, :, :0], k, v).shape == (2, 4, 0, 24)
+    assert smelt.torch.scaled_dot_product_attention(q[:0], k[:0], v[:0]).shape == (0, 4, 13, 24)
+    assert not smelt.torch.scaled_dot_product_attention(q, k[:, :, :0], v[:, :, :0]).any()
+    assert smelt.torch.scaled_dot_product_attention(q.to("meta"), k.to("meta"), v.to("meta")).device.type == "meta"
+    negated = torch.complex(q, -q).conj().imag  # a view that torch negates when it reads it
+    torch.testing.assert_close(smelt.torch.scaled_dot_product_attention(negated, k, v), expected)

@@ -117,7 +117,7 @@ static void check_row(const struct job *job, const smelt_attention_desc *desc, c
 static void attend(struct job job) {
     smelt_attention_desc desc = {
         .scale = job.scale != 0 ? job.scale : 0.3, .causal = job.causal, .device = test_device()};
-    smelt_array *out = NULL, *sums = NULL;
+    smelt_array *out = NULL, *sums = NULL, *alone = NULL;
     desc.q = array_of(job.dtype, SHAPE4(job.batches, job.heads, job.rows, job.depth), -1, 1);
     desc.k = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.depth), -1, 1);
     desc.v = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.value_depth), -1, 1);
@@ -137,17 +137,22 @@ static void attend(struct job job) {
     if (job.apart) given.bias_columns = copy_apart(desc.bias_columns);
     for (int i = 0; i < 3 && job.gap; i++) *operands[i] = copy_by_rows(*operands[i], job.gap);
     OK(smelt_attention(&given, &out, &sums));
+    OK(smelt_attention(&given, &alone, NULL)); /* the room for its sums is part of its memory */
     if (job.apart) smelt_array_release(given.bias_columns);
     for (int i = 0; i < 3 && job.gap; i++) smelt_array_release(*operands[i]);
     tune_setting_force(NULL);
     OK(test_to_host(&out));
     OK(test_to_host(&sums));
+    OK(test_to_host(&alone));
     for (int64_t b = 0; b < job.batches; b++)
         for (int64_t h = 0; h < job.heads; h++)
-            for (int64_t r = 0; r < job.rows; r++) check_row(&job, &desc, out, sums, b, h, r);
+            for (int64_t r = 0; r < job.rows; r++) {
+                check_row(&job, &desc, out, sums, b, h, r);
+                check_row(&job, &desc, alone, sums, b, h, r);
+            }
     smelt_array *const all[] = {
-        desc.q, desc.k, desc.v, desc.mask, desc.sinks, desc.bias_lines, desc.bias_columns, out, sums};
-    for (int i = 0; i < 9; i++) smelt_array_release(all[i]);
+        desc.q, desc.k, desc.v, desc.mask, desc.sinks, desc.bias_lines, desc.bias_columns, out, sums, alone};
+    for (int i = 0; i < 10; i++) smelt_array_release(all[i]);
 }
 
 /* Each job compiles a kernel: make check runs the first of a list, make check-long all. */

@@ -66,15 +66,15 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     to (B, N_q, T_q, T_kv). causal: row i sees the keys up to i + T_kv - T_q. A row that sees no key is 0.
     There are gradients by q, k, v and a mask of floats; the scores of all rows are in memory at once for the last only.
     Gradients of gradients are a RuntimeError. Raises ValueError for other shapes and dtypes."""
-    if scale is None:
-        scale = q.shape[-1]**-0.5 if q.ndim else 1.0
-    if is_plain((q, k, v) if mask is None else (q, k, v, mask)) and q.numel():
+    if is_plain((q, k, v) if mask is None else (q, k, v, mask)):
         try:
             seen = mask if mask is None or mask.ndim > 3 else mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
             return _attention_of(q, k, v, seen, None, None, None, scale, causal, False)
-        except (TypeError, ValueError):  # An argument is wrong, or is converted below.
+        except (TypeError, ValueError, smelt.UnsupportedError):  # An argument is wrong, needs its gradient, or is converted below.
             pass
     _check(q, k, v, mask)
+    if scale is None:
+        scale = q.shape[-1]**-0.5
     derive_mask = False
     if mask is not None:
         if mask.dtype != torch.bool:
@@ -125,8 +125,8 @@ def _check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor
         if x.dtype not in _FLOATS or x.dtype != q.dtype:
             raise ValueError(f"{_NAME}: {name} has dtype {x.dtype}; expected "
                              f"{'float32, float16 or bfloat16' if name == 'q' else f'{q.dtype}, as q'}")
-        if x.shape[3] > _MOST_DEPTH:
-            raise ValueError(f"{_NAME}: {name} has heads of {x.shape[3]} elements; expected at most {_MOST_DEPTH}")
+        if not 1 <= x.shape[3] <= _MOST_DEPTH:
+            raise ValueError(f"{_NAME}: {name} has heads of {x.shape[3]} elements; expected 1 to {_MOST_DEPTH}")
     if mask is not None and (mask.ndim > 4 or mask.dtype not in (torch.bool, *_FLOATS)):
         raise ValueError(f"{_NAME}: mask has shape {tuple(mask.shape)} and dtype {mask.dtype}; expected bool, float32, "
                          "float16 or bfloat16 of at most 4 dimensions")

@@ -40,25 +40,23 @@ def is_watched() -> bool:
 
 
 def is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether an operation on these tensors is only its kernel now: they are of torch's own classes, dense, on a CPU or a GPU,
-    their gradients are not needed, and is_watched() is false."""
-    if is_watched():
-        return False
-    graded = _grad_enabled()
+    """Whether an operation on these tensors is only its kernel now: they are of torch's own classes, their gradients are not
+    needed, and is_watched() is false. The extension refuses those that are not dense in the memory of a CPU or a GPU."""
     for x in tensors:
-        if not is_simple(x, graded):
+        if type(x) not in _TYPES:
             return False
-    return True
+    return not (is_watched() or (_grad_enabled() and any(x.requires_grad for x in tensors)))
 
 
 def is_simple(x: Any, graded: bool) -> bool:
-    """is_plain for one value, except for is_watched(). graded: gradients are enabled."""
+    """is_plain for one value, which is also dense and on a CPU or a GPU, except for is_watched(). graded: gradients are
+    enabled."""
     return type(x) in _TYPES and not (graded and x.requires_grad) and x.layout is _STRIDED and (x.is_cuda or x.is_cpu)
 
 
 def add_tensors(key: list, inputs: Sequence, places: Sequence[int]) -> bool:
     """Adds to a key what a launch depends on of the tensors at some places, which excludes their elements. False: one of them
-    is not a plain tensor (is_plain, which also calls is_watched)."""
+    is not plain (is_simple)."""
     graded = _grad_enabled()
     for i in places:
         x = inputs[i]
