@@ -143,6 +143,20 @@ kernel void guarded_rows(device const float *a [[buffer(0)]], device const float
     }
 }
 
+// The elements of a window around each place, with zeros beyond the row: as few as there are, or many; from its right, too.
+kernel void windows(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], device int *turned [[buffer(2)]], constant int &w [[buffer(3)]],
+                    constant int &size [[buffer(4)]], uint at [[thread_position_in_grid]]) {
+    const int i = at;
+    for (int k = 0; k < size; k++) {
+        const int x = i + k - size / 2;
+        o[k * w + i] = x >= 0 && x < w ? a[x] : 0;
+    }
+    for (int k = size; k != 0; k--) {
+        const int x = i + k - size / 2;
+        turned[(size - k) * w + i] = x >= 0 && x < w ? a[x] : 0;
+    }
+}
+
 // Four neighbours, each behind its own guard. Also their sum, and the place of the last one.
 kernel void guarded_elements(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], device int *last [[buffer(2)]], constant uint &w [[buffer(3)]],
                              uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {

@@ -65,12 +65,45 @@ static LLVMValueRef and_condition(struct rounds *r, LLVMValueRef all, int round,
     return all ? LLVMBuildSelect(b, all, one, LLVMConstInt(LLVMTypeOf(one), 0, false), "") : one;
 }
 
-static LLVMValueRef all_follow(struct rounds *r) {
+/* Whether a loop's counter grows by 1, or falls by 1, until it equals its end: LLVM writes most loops so. */
+static bool counts_to_end(struct rounds *r, bool *falls) {
+    LLVMValueRef test = LLVMGetCondition(r->branch);
+    if (!LLVMIsAICmpInst(test)) return false;
+    if (LLVMGetICmpPredicate(test) != (r->stays == 0 ? LLVMIntNE : LLVMIntEQ)) return false;
+    LLVMValueRef next = LLVMGetOperand(test, 0);
+    if (LLVMGetTypeKind(LLVMTypeOf(next)) != LLVMIntegerTypeKind || !rounds_item(r, next) ||
+        rounds_item(r, LLVMGetOperand(test, 1)) || LLVMGetInstructionOpcode(next) != LLVMAdd ||
+        LLVMGetIntTypeWidth(LLVMTypeOf(next)) < 32)
+        return false;
+    LLVMValueRef counter = LLVMGetOperand(next, 0), step = LLVMGetOperand(next, 1);
+    if (!LLVMIsAPHINode(counter) || LLVMGetInstructionParent(counter) != r->body ||
+        rounds_next(r, counter) != next || !LLVMIsAConstantInt(step))
+        return false;
+    int64_t by = LLVMConstIntGetSExtValue(step);
+    *falls = by == -1;
+    return by == 1 || by == -1;
+}
+
+/* One test of whether all rounds follow, by the number of those after the first; NULL: the loop counts
+ * otherwise. The counter passes no end on its way, so the number is a difference, modulo 2^32. */
+static LLVMValueRef enough_left(struct rounds *r) {
+    LLVMBuilderRef b = r->unit->builder;
+    bool falls;
+    if (r->rounds < 2 || !counts_to_end(r, &falls)) return NULL;
+    LLVMValueRef test = LLVMGetCondition(r->branch), end = LLVMGetOperand(test, 1),
+                 next = value_in(r, 0, LLVMGetOperand(test, 0));
+    LLVMValueRef left = falls ? LLVMBuildSub(b, next, end, "") : LLVMBuildSub(b, end, next, "");
+    return LLVMBuildICmp(b, LLVMIntUGT, left,
+                         LLVMConstInt(LLVMTypeOf(left), (uint64_t)(r->rounds - 2), false), "");
+}
+
+/* `counted`: it is known already that the loop does not end before. */
+static LLVMValueRef all_follow(struct rounds *r, bool counted) {
     LLVMValueRef all = NULL;
     for (int round = 0; round < r->rounds; round++) {
         for (int i = 0; i < r->path.size.conditions; i++)
             all = and_condition(r, all, round, r->path.conditions[i].branch, r->path.conditions[i].taken);
-        if (round < r->rounds - 1) all = and_condition(r, all, round, r->branch, r->stays);
+        if (!counted && round < r->rounds - 1) all = and_condition(r, all, round, r->branch, r->stays);
     }
     return all;
 }
@@ -159,13 +192,15 @@ static void join_together(struct rounds *r, LLVMBasicBlockRef together) {
 
 /* Tests whether the last of the rounds follows if each passes its guards, before the guards of all rounds are
  * computed: they took a quarter of the time of a kernel whose loops have one round or two (edit distance by
- * diagonals, on an H200). Returns the block that goes on; the builder is at its end. */
-static LLVMBasicBlockRef build_filter(struct rounds *r) {
+ * diagonals, on an H200). `follows`: the test of enough_left(), if there is one. Returns the block that goes
+ * on; the builder is at its end. */
+static LLVMBasicBlockRef build_filter(struct rounds *r, LLVMValueRef follows) {
     LLVMBuilderRef b = r->unit->builder;
     LLVMBasicBlockRef goes_on = new_block(r, "guards");
-    LLVMValueRef follows = and_condition(r, NULL, r->rounds - 2, r->branch, r->stays);
-    /* After a round that does not follow, it may be poison. */
-    LLVMBuildCondBr(b, LLVMBuildFreeze(b, follows, ""), goes_on, r->body);
+    /* After a round that does not follow, the last one's condition may be poison. */
+    if (!follows)
+        follows = LLVMBuildFreeze(b, and_condition(r, NULL, r->rounds - 2, r->branch, r->stays), "");
+    LLVMBuildCondBr(b, follows, goes_on, r->body);
     LLVMPositionBuilderAtEnd(b, goes_on);
     return goes_on;
 }
@@ -189,8 +224,10 @@ void rounds_build(struct rounds *r) {
     LLVMBasicBlockRef test = build_head(r, "rounds"), together = new_block(r, "together");
     LLVMBasicBlockRef from[2] = {test};
     int count = 1;
-    if (r->path.size.conditions && r->rounds > 1) from[count++] = build_filter(r);
-    LLVMValueRef branch = LLVMBuildCondBr(b, all_follow(r), together, r->body);
+    LLVMValueRef enough = enough_left(r);
+    if (r->path.size.conditions && r->rounds > 1) from[count++] = build_filter(r, enough);
+    LLVMValueRef all = !r->path.size.conditions && enough ? enough : all_follow(r, enough != NULL);
+    LLVMValueRef branch = LLVMBuildCondBr(b, all, together, r->body);
     r->test = test;
     r->together = together;
     LLVMPositionBuilderAtEnd(b, together);
