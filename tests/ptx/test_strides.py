@@ -86,6 +86,7 @@ def check_straight(function, depth, stride):
     text = show(function, ["--stage", "ptx"], "--bytes", f"4=uint32:{stride}")
     wide = text.count("ld.global.v4.u32")
     assert wide == 6, f"{function}: expected 6 loads of 16 bytes, found {wide}"
+    assert ".minnctapersm 1\n" in text, f"{function}: the assembler may save registers"
     numbers = random.Random(depth)
     draw = lambda rows, columns: [[numbers.randrange(-4, 5) for _ in range(columns)] for _ in range(rows)]
     a, b, c = draw(16, depth), draw(depth, 32), draw(16, 32)
