@@ -22,13 +22,29 @@ METAL_FUNC float limit(float x, float low, float high) { // NaN stays
 }
 
 METAL_FUNC float power_of_two(int k) { return from_bits((uint)(k + 127) << 23); }
+METAL_FUNC int without_rounder(float z) { return (int)(bits(z) - bits(__SMELT_ROUNDER)); } // k of __SMELT_ROUNDER + k
 
-// p * 2^k for -252 <= k <= 254, rounded once; 0 for k = -253 and -254. A product that is subnormal or underflows takes a CPU
-// 100 times as long as others, and attention takes the exponential of -INFINITY for each key that a mask hides. So the
-// functions below map arguments far below those whose result rounds to 0 to these k, of which a factor is 0.
-METAL_FUNC float scale(float p, int k) {
-  int half_way = k >> 1;
-  return p * power_of_two(half_way) * power_of_two(k - half_way);
+// 2^k for -252 <= k <= 254 as two factors, of which one is 0 for k = -253 and -254. `z` is the float __SMELT_ROUNDER + k; the
+// bits of __SMELT_ROUNDER itself are shifted out. A product that is subnormal or underflows takes a CPU 100 times as long
+// as others, and attention takes the exponential of -INFINITY for each key that a mask hides. So the functions below map
+// arguments far below those whose result rounds to 0 to these last two k.
+struct factors {
+  float first, second;
+};
+METAL_FUNC factors power_of_two_parts(float z) {
+  uint half_way = bits(z) >> 1;
+  return {from_bits((half_way << 23) + 0x3f800000u), from_bits((bits(z) - half_way << 23) + 0x3f800000u)};
+}
+
+// p * 2^k, rounded once.
+METAL_FUNC float scale(float p, float z) {
+  factors f = power_of_two_parts(z);
+  return p * f.first * f.second;
+}
+// (1 + e) * 2^k for |e| < 1/2: as 1 + e is rounded, so is its product by a power of two.
+METAL_FUNC float scale_one_plus(float e, float z) {
+  factors f = power_of_two_parts(z);
+  return __builtin_fmaf(e, f.first, f.first) * f.second;
 }
 
 // e^r - 1 for |r| <= ln(2) / 2; `low` is a correction to r.
@@ -49,20 +65,19 @@ METAL_FUNC float exp_minus_one(float r) {
   return __builtin_fmaf(p, r * r, r);
 }
 
-// x = k * ln(2) + r; |x| at most a few hundred.
+// x = k * ln(2) + r, z = __SMELT_ROUNDER + k; |x| at most a few hundred.
 struct exp_parts {
-  float r;
-  int k;
+  float r, z;
 };
 METAL_FUNC exp_parts exp_reduce(float x) {
   float z = __builtin_fmaf(x, __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
   float r = __builtin_fmaf(n, -__SMELT_LN2_HIGH, x);
-  return {__builtin_fmaf(n, -__SMELT_LN2_LOW, r), (int)(bits(z) - bits(__SMELT_ROUNDER))};
+  return {__builtin_fmaf(n, -__SMELT_LN2_LOW, r), z};
 }
 
 METAL_FUNC float exp(float x) {
   exp_parts e = exp_reduce(limit(x, -176.0f, 89.0f));
-  return scale(1.0f + exp_minus_one(e.r), e.k);
+  return scale_one_plus(exp_minus_one(e.r), e.z);
 }
 
 // For each half or bfloat x, the same as exp(x) once it is rounded to that type. The coefficients come from a search
@@ -86,7 +101,7 @@ METAL_FUNC float exp_for_bfloat(float x) {
   p = __builtin_fmaf(p, r, 0x1.000764p-1f);
   p = __builtin_fmaf(p, r, 0x1.fffb0cp-1f);
   p = __builtin_fmaf(p, r, 1.0f);
-  return scale(p, (int)(bits(z) - bits(__SMELT_ROUNDER)));
+  return scale(p, z);
 }
 
 METAL_FUNC float exp2_near_zero(float r) { // |r| <= 1/2
@@ -100,7 +115,7 @@ METAL_FUNC float exp2_near_zero(float r) { // |r| <= 1/2
 }
 METAL_FUNC float exp2(float x) {
   float t = limit(x, -254.0f, 129.0f), z = t + __SMELT_ROUNDER;
-  return scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), (int)(bits(z) - bits(__SMELT_ROUNDER)));
+  return scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), z);
 }
 
 // 10^x = 2^k * e^(r ln 10) with r = x - k log10(2).
@@ -110,7 +125,7 @@ METAL_FUNC float exp10(float x) {
   float r = __builtin_fmaf(n, -0x1.344136p-2f, t);
   r = __builtin_fmaf(n, 0x1.ec10cp-27f, r);
   float w = r * 0x1.26bb1cp1f, low = __builtin_fmaf(r, -0x1.12aabap-25f, __builtin_fmaf(r, 0x1.26bb1cp1f, -w));
-  return scale(1.0f + exp_minus_one(w, low), (int)(bits(z) - bits(__SMELT_ROUNDER)));
+  return scale_one_plus(exp_minus_one(w, low), z);
 }
 
 // Fast: results below the smallest normal number are 0.
@@ -120,11 +135,11 @@ METAL_FUNC float fast_scale(float p, int k, bool underflow) {
 }
 METAL_FUNC float fast_exp(float x) {
   exp_parts e = exp_reduce(limit(x, -87.0f, 89.0f));
-  return fast_scale(1.0f + exp_minus_one(e.r), e.k, x < -87.0f);
+  return fast_scale(1.0f + exp_minus_one(e.r), without_rounder(e.z), x < -87.0f);
 }
 METAL_FUNC float fast_exp2(float x) {
   float t = limit(x, -126.0f, 129.0f), z = t + __SMELT_ROUNDER;
-  return fast_scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), (int)(bits(z) - bits(__SMELT_ROUNDER)), x < -126.0f);
+  return fast_scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), without_rounder(z), x < -126.0f);
 }
 METAL_FUNC float fast_exp10(float x) {
   float t = limit(x, -46.0f, 39.0f), y = t * 0x1.a934fp1f;
@@ -290,7 +305,7 @@ struct tanh_parts {
 METAL_FUNC tanh_parts tanh_reduce(float x) {
   float a = fabs(x) > 10.0f ? 10.0f : fabs(x);
   float z = __builtin_fmaf(a, 2.0f * __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
-  return {__builtin_fmaf(n, -0x1.62e43p-2f, a), power_of_two((int)(bits(z) - bits(__SMELT_ROUNDER)))};
+  return {__builtin_fmaf(n, -0x1.62e43p-2f, a), power_of_two(without_rounder(z))};
 }
 // h, from p = (e^(2r) - 1 - 2r) / 2r^2.
 METAL_FUNC float half_expm1_of(tanh_parts t, float p) {
@@ -330,7 +345,7 @@ METAL_FUNC float tanh_for_bfloat(float x) {
 METAL_FUNC float half_exp(float a) { // e^a / 2, which overflows later than e^a
   exp_parts e = exp_reduce(a > 89.5f ? 89.5f : a);
   float p = 1.0f + exp_minus_one(e.r);
-  return (p + p) * power_of_two(e.k - 2);
+  return (p + p) * power_of_two(without_rounder(e.z) - 2);
 }
 METAL_FUNC float sinh(float x) {
   float a = fabs(x), z = a * a, h = half_exp(a), large = h - 0.25f / h;
