@@ -240,6 +240,14 @@ static smelt_status run_child(const struct process_request *request, const char 
     return status;
 }
 
+static smelt_status run_in_turn(const struct process_request *request, const char *const *arguments,
+                                const struct channels *channels, struct process_result *result, int *state) {
+    if (request->begin) TRY(request->begin(request->turn));
+    smelt_status status = run_child(request, arguments, channels, result, state);
+    if (request->end) request->end(request->turn);
+    return status;
+}
+
 /* Then a limit set after the child's start may come too late for it. */
 static bool has_little_stack(void) {
     struct rlimit stack;
@@ -296,7 +304,7 @@ static smelt_status run_once(const struct process_request *request, bool watched
     if (!open_channels(request, watched, &channels))
         status = fail(SMELT_ERROR_IO, "files for '%s' cannot be created: %s", request->arguments[0],
                       strerror(errno));
-    if (status == SMELT_OK) status = run_child(request, arguments, &channels, result, &state);
+    if (status == SMELT_OK) status = run_in_turn(request, arguments, &channels, result, &state);
     if (status == SMELT_OK) {
         bool beyond = false;
         result->output = collect(channels.fd[OUTPUT], request->output_bytes, &beyond);

@@ -16,6 +16,11 @@ struct process_request {
     double seconds;           /* limit on its processor time; 0: none */
     size_t memory_bytes;      /* limit on its address space; 0: none */
     size_t output_bytes;      /* limit on each of its outputs: SIGXFSZ; 0: none */
+    /* Called just before the child starts, when all is prepared, and just after it has ended; may be NULL. No
+     * child starts if `begin` fails. */
+    smelt_status (*begin)(void *turn);
+    void (*end)(void *turn);
+    void *turn;
 };
 
 #define PROCESS_PATIENCE 10

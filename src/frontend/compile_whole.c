@@ -50,12 +50,24 @@ static smelt_status judge(struct process_result *done, const struct compile_prog
     return SMELT_OK;
 }
 
+static smelt_status take_slot(void *slot) {
+    return compile_slot_take(slot);
+}
+static void give_slot(void *slot) {
+    compile_slot_give(slot);
+}
+
+/* The slot is held while smelt-cc1 runs and not while its files are prepared and read: then the next one
+ * runs. */
 static smelt_status run(const struct clang *clang, const struct clang_request *source,
                         const struct text *request, const struct compiling *compiling,
                         struct compile_whole *whole) {
     const char *arguments[CLANG_MAX_ARGUMENTS + 1];
     char seconds[32];
     struct process_result done;
+    struct compile_slot slot;
+    if (compiling->memory.fd < 0)
+        return fail(SMELT_ERROR_IO, "files for '%s' cannot be created", clang->path);
     snprintf(seconds, sizeof seconds, "%ld", clang_limit_seconds());
     list_arguments(clang, source, seconds, arguments);
     struct process_request process = clang_process(source, arguments);
@@ -63,22 +75,12 @@ static smelt_status run(const struct clang *clang, const struct clang_request *s
     process.extra = request->data;
     process.extra_size = request->length;
     process.shared = compiling->memory.fd;
+    process.begin = take_slot;
+    process.end = give_slot;
+    process.turn = &slot;
     TRY(process_run(&process, &done));
     smelt_status status = judge(&done, compiling->progress, whole);
     process_result_free(&done);
-    return status;
-}
-
-/* When a compiler may run. */
-static smelt_status run_in_slot(const struct clang *clang, const struct clang_request *source,
-                                const struct text *request, const struct compiling *compiling,
-                                struct compile_whole *whole) {
-    struct compile_slot slot;
-    if (compiling->memory.fd < 0)
-        return fail(SMELT_ERROR_IO, "files for '%s' cannot be created", clang->path);
-    TRY(compile_slot_take(&slot));
-    smelt_status status = run(clang, source, request, compiling, whole);
-    compile_slot_give(&slot);
     return status;
 }
 
@@ -90,7 +92,7 @@ smelt_status compile_whole_run(const struct clang *clang, const struct clang_req
     compile_request_write(compile, &request);
     if (request.failed) return fail_out_of_memory(1);
     compiling_begin(&compiling, source->name);
-    smelt_status status = run_in_slot(clang, source, &request, &compiling, whole);
+    smelt_status status = run(clang, source, &request, &compiling, whole);
     compiling_end(&compiling);
     text_free(&request);
     return status;

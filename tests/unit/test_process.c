@@ -141,6 +141,44 @@ static void a_program_that_is_not_there(void **state) {
                         "program 'no-such-program' cannot be started: No such file or directory");
 }
 
+struct turn {
+    smelt_status refusal;
+    int begun, ended;
+};
+
+static smelt_status begin_turn(void *turn) {
+    struct turn *mine = turn;
+    if (mine->refusal != SMELT_OK) return fail(mine->refusal, "not now");
+    mine->begun++;
+    return SMELT_OK;
+}
+static void end_turn(void *turn) {
+    ((struct turn *)turn)->ended++;
+}
+
+static smelt_status run_in_turn(const char *program, struct turn *turn, struct process_result *result) {
+    const char *const arguments[] = {program, NULL};
+    return process_run(
+        &(struct process_request){.arguments = arguments, .begin = begin_turn, .end = end_turn, .turn = turn},
+        result);
+}
+
+static void a_turn_lasts_as_long_as_the_child(void **state) {
+    (void)state;
+    struct turn turn = {0}, refused = {.refusal = SMELT_ERROR_LIMIT};
+    struct process_result result;
+    assert_int_equal(run_in_turn("true", &turn, &result), SMELT_OK);
+    assert_int_equal(turn.begun, 1);
+    assert_int_equal(turn.ended, 1);
+    process_result_free(&result);
+    assert_int_equal(run_in_turn("/no/such/program", &turn, &result), SMELT_ERROR_NO_COMPILER);
+    assert_int_equal(turn.begun, 2);
+    assert_int_equal(turn.ended, 2);
+    assert_int_equal(run_in_turn("true", &refused, &result), SMELT_ERROR_LIMIT);
+    assert_string_equal(smelt_error(), "not now");
+    assert_int_equal(refused.ended, 0);
+}
+
 static void no_descriptor_leaks_either_way(void **state) {
     (void)state;
     int before = open_descriptors();
@@ -294,6 +332,7 @@ int main(void) {
         cmocka_unit_test(output_beyond_the_limit_is_stopped),
         cmocka_unit_test(output_a_little_beyond_the_limit_counts_as_stopped),
         cmocka_unit_test(a_program_that_is_not_there),
+        cmocka_unit_test(a_turn_lasts_as_long_as_the_child),
         cmocka_unit_test(no_descriptor_leaks_either_way),
         cmocka_unit_test(the_extra_file_is_descriptor_three),
         cmocka_unit_test(every_host_gets_the_right_ending),
