@@ -6,8 +6,9 @@
  * kind. An earlier access is in order with a later one of the same threadgroup if its thread had passed fewer
  * barriers of the threadgroup then, or, in one simdgroup, fewer of the simdgroup. Accesses of different
  * threadgroups are never in order, unless the kernel uses fences: those are trusted, also where threads of
- * one threadgroup meet in between at a barrier for other memory. Two writes of the same value are not a
- * finding.
+ * one threadgroup meet in between at a barrier for other memory. Within a threadgroup, they are trusted where
+ * the earlier thread has called one since its access, and the later thread one since then. Two writes of the
+ * same value are not a finding.
  *
  * For every four bytes, a word, the last write and two reads by different threads since are kept: its cell.
  * Accesses of a part of a word, of elements of one or two bytes, are kept by the part's first byte, so that
@@ -74,10 +75,13 @@ static uint32_t current_interval(struct check *check, enum memory_kind kind) {
                            .simdgroup = simdgroup,
                            .barriers = thread->barriers[kind],
                            .simdgroup_barriers = thread->simdgroup_barriers[kind],
-                           .all_barriers = kind == DEVICE_MEMORY ? thread->all_barriers : 0};
+                           .all_barriers = kind == DEVICE_MEMORY ? thread->all_barriers : 0,
+                           .fence = thread->fence,
+                           .fences = check->fences};
     const struct interval *known = *latest ? &check->intervals[*latest] : NULL;
     if (!known || known->group != now.group || known->barriers != now.barriers ||
-        known->simdgroup_barriers != now.simdgroup_barriers || known->all_barriers != now.all_barriers)
+        known->simdgroup_barriers != now.simdgroup_barriers || known->all_barriers != now.all_barriers ||
+        known->fence != now.fence || known->fences != now.fences)
         *latest = add_interval(check, &now);
     return thread->interval[kind] = *latest;
 }
@@ -109,7 +113,10 @@ void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup, const struct che
 }
 
 void smelt_check_fence(void) {
-    check_this->fenced = true;
+    struct check *check = check_this;
+    struct thread_state *thread = &check->threads[check->thread];
+    thread->fence = ++check->fences;
+    for (int k = 0; k < MEMORY_KINDS; k++) thread->interval[k] = 0;
 }
 
 /* ---- Judging. */
@@ -117,9 +124,10 @@ void smelt_check_fence(void) {
 static bool is_ordered(const struct check *check, uint64_t before, uint64_t now) {
     const struct interval *a = &check->intervals[interval_of(before)],
                           *b = &check->intervals[interval_of(now)];
-    if (a->group != b->group) return check->fenced;
+    if (a->group != b->group) return check->fences > 0;
     if (thread_of(before) == thread_of(now) || a->barriers < b->barriers) return true;
-    if (check->fenced && a->all_barriers < b->all_barriers) return true;
+    if (check->fences && a->all_barriers < b->all_barriers) return true;
+    if (check->threads[thread_of(before)].fence > a->fence && b->fence > a->fences) return true;
     return a->simdgroup == b->simdgroup && a->simdgroup_barriers < b->simdgroup_barriers;
 }
 

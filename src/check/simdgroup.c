@@ -6,8 +6,9 @@
  * results.
  *
  * An element of a product of simdgroup matrices is undefined if an element of its row, of its column, or what
- * it is added to is. Products need all lanes, barriers those that have not ended. Sums, scans and votes
- * are defined among the lanes that take part: these are findings on request. */
+ * it is added to is; so is a sum or a scan if the value of a lane is that it depends on, and a bit of a vote
+ * if its lane's condition is. Products need all lanes, barriers those that have not ended. Sums, scans and
+ * votes are defined among the lanes that take part: these are findings on request. */
 #include "abi/simdgroup.h"
 #include "check/state.h"
 
@@ -103,6 +104,45 @@ static void multiply(struct check *check, const struct check_lanes *lanes) {
     }
 }
 
+static void give(struct check *check, const struct check_lanes *lanes, unsigned lane,
+                 struct shared_value value) {
+    struct check_parameters *parameters = check->parameters[lanes->first + lane];
+    if (!parameters || !(lanes->active >> lane & 1)) return;
+    parameters->result[0] = value.shadow;
+    parameters->result_origin = value.origin;
+}
+
+static const struct shared_value *shared_by(const struct check *check, const struct check_lanes *lanes,
+                                            unsigned lane) {
+    const struct shared_value *value = &check->threads[lanes->first + lane].shared[0];
+    return lanes->active >> lane & 1 && value->shadow ? value : NULL;
+}
+
+/* Of a reduction, or a scan, which depends on the lanes before: the first undefined value. */
+static void collect(struct check *check, const struct check_lanes *lanes) {
+    for (unsigned first = 0; first < CHECK_LANES; first += lanes->width) {
+        struct shared_value found = {0, 0};
+        for (unsigned i = 0; i < lanes->width; i++) {
+            const struct shared_value *own = shared_by(check, lanes, first + i);
+            if (lanes->scan == CHECK_SCAN_EXCLUSIVE) give(check, lanes, first + i, found);
+            if (own && !found.shadow) found = (struct shared_value){UINT64_MAX, own->origin};
+            if (lanes->scan == CHECK_SCAN_INCLUSIVE) give(check, lanes, first + i, found);
+        }
+        for (unsigned i = 0; i < lanes->width && !lanes->scan; i++) give(check, lanes, first + i, found);
+    }
+}
+
+static void vote(struct check *check, const struct check_lanes *lanes) {
+    struct shared_value bits = {0, 0};
+    for (unsigned lane = 0; lane < CHECK_LANES; lane++) {
+        const struct shared_value *own = shared_by(check, lanes, lane);
+        if (!own) continue;
+        bits.shadow |= UINT64_C(1) << lane;
+        bits.origin = own->origin;
+    }
+    for (unsigned lane = 0; lane < CHECK_LANES; lane++) give(check, lanes, lane, bits);
+}
+
 static void missed(struct check *check, const struct check_lanes *lanes, uint32_t without, const char *what) {
     bool is_new;
     unsigned lane = (unsigned)__builtin_ctz(lanes->active), other = (unsigned)__builtin_ctz(without);
@@ -147,8 +187,10 @@ void check_simdgroup(struct check *check, const struct check_lanes *lanes) {
     case CHECK_LANES_COLLECTIVE:
         if (absent_of_groups(lanes) && check->launch.also & CHECK_ALSO_DIVERGENT)
             missed(check, lanes, absent_of_groups(lanes), "a sum, scan or the like");
+        collect(check, lanes);
         break;
     case CHECK_LANES_VOTE:
+        vote(check, lanes);
         break;
     }
     check->thread = thread;

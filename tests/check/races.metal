@@ -204,3 +204,28 @@ kernel void a_producer_and_a_consumer(device const float *a [[buffer(0)]], devic
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
 }
+
+// run: -b 0=zeros:uint32:1 -b 1=zeros:float32:64 -b 2=zeros:float32:1 --grid 64 --threadgroup 64
+kernel void the_last_thread_adds(device atomic_uint *count [[buffer(0)]], device float *d [[buffer(1)]],
+                                 device float *o [[buffer(2)]], uint t [[thread_position_in_threadgroup]]) {
+  d[t] = t;
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+  uint before = atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+  if (before < 63) return;
+  float sum = 0;
+  for (uint k = 0; k < 64; k++) sum += d[k];
+  o[0] = sum;
+}
+
+// run: -b 0=zeros:uint32:1 -b 1=zeros:float32:64 -b 2=zeros:float32:1 --grid 64 --threadgroup 64
+kernel void the_other_threads_lack_a_fence(device atomic_uint *count [[buffer(0)]], device float *d [[buffer(1)]],
+                                           device float *o [[buffer(2)]], uint t [[thread_position_in_threadgroup]]) {
+  d[t] = t;
+  uint before = atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+  if (before < 63) return;
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+  float sum = 0;
+  for (uint k = 0; k < 64; k++) sum += d[k]; // SM002 SM003 d
+  o[0] = sum;
+}

@@ -159,3 +159,43 @@ kernel void thread_memory_through_a_pointer(device float *o [[buffer(0)]], uint 
   to[0] = v;
   o[i] = i > 3 ? first[0] + second[0] : 0;
 }
+
+// run: -b 0=ones:float32:4 -b 1=zeros:float32:1 --grid 32 --threadgroup 32
+kernel void summed_by_a_simdgroup(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                  uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float part[8];
+  if (lane < 4) part[lane] = a[lane];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float sum = simd_sum(lane < 8 ? part[lane] : 0);
+  if (lane == 0) o[0] = sum; // SM005 part
+}
+
+// run: -b 0=ones:float32:31 -b 1=zeros:float32:32 --grid 32 --threadgroup 32
+kernel void scanned_from_the_lane_on(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                     uint lane [[thread_index_in_simdgroup]]) {
+  float v;
+  if (lane != 20) v = a[lane < 20 ? lane : lane - 1];
+  float before = simd_prefix_exclusive_sum(v), upto = simd_prefix_inclusive_sum(v);
+  if (lane <= 20) o[lane] = before;
+  if (lane == 21) o[lane] = before; // SM005 v
+  if (lane == 20) o[lane] += upto;  // SM005 v
+}
+
+// run: -b 0=arange:int32:32 -b 1=zeros:uint32:2 --grid 32 --threadgroup 32
+kernel void voted_by_some(device const int *a [[buffer(0)]], device uint *o [[buffer(1)]],
+                          uint lane [[thread_index_in_simdgroup]]) {
+  int v;
+  if (lane < 20) v = a[lane];
+  uint votes = uint(ulong(simd_ballot(v > 3)));
+  if (lane == 0) o[0] = votes & 0xfffff;
+  if (lane == 0) o[1] = votes; // SM005 v
+}
+
+// run: -b 0=ones:float32:20 -b 1=zeros:float32:32 --grid 32 --threadgroup 32
+kernel void a_greatest_that_no_lane_needs(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                          uint lane [[thread_index_in_simdgroup]]) {
+  float v;
+  if (lane < 20) v = a[lane];
+  float greatest = quad_max(v);
+  if (lane < 20) o[lane] = greatest;
+}

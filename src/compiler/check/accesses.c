@@ -238,13 +238,32 @@ static void announce_function(struct unit *unit, LLVMValueRef call) {
     check_call(unit, "smelt_check_simdgroup", LLVMVoidTypeInContext(unit->context), &site, 1, false);
 }
 
-/* What a shuffle or a product gives to others may be undefined, as its result then is. */
+/* The operands that lanes give to others, whose undefined values the result then has; the rest are the same
+ * in all lanes, or choose one. */
+static void shared_operands(enum intrinsic intrinsic, unsigned count, unsigned *first, unsigned *end) {
+    *first = 0;
+    *end = count;
+    switch (intrinsic) {
+    case INTRINSIC_SIMD_SHUFFLE_I32:
+    case INTRINSIC_SIMD_SHUFFLE_I64:
+        *end = 1;
+        break;
+    case INTRINSIC_SIMD_BALLOT:
+    case INTRINSIC_SIMD_MATRIX_PRODUCT:
+        break;
+    default: /* reductions and scans: after the operation and the width */
+        *first = 2;
+        break;
+    }
+}
+
 static void show_operands(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
-    bool shuffles = intrinsic == INTRINSIC_SIMD_SHUFFLE_I32 || intrinsic == INTRINSIC_SIMD_SHUFFLE_I64;
-    unsigned shared = shuffles ? 1 : intrinsic == INTRINSIC_SIMD_MATRIX_PRODUCT ? CHECK_MOST_SHARED : 0;
-    for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
-        LLVMValueRef number[2] = {i < shared ? constant_i32(unit, i) : NULL};
-        show(unit, LLVMGetOperand(call, i), number, i < shared ? "smelt_check_shared" : "smelt_check_passed");
+    unsigned first, end, count = LLVMGetNumArgOperands(call);
+    shared_operands(intrinsic, count, &first, &end);
+    for (unsigned i = 0; i < count; i++) {
+        bool shared = i >= first && i < end;
+        LLVMValueRef number[2] = {shared ? constant_i32(unit, i - first) : NULL};
+        show(unit, LLVMGetOperand(call, i), number, shared ? "smelt_check_shared" : "smelt_check_passed");
     }
 }
 

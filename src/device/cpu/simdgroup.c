@@ -199,6 +199,11 @@ static void matrix_product(const struct lanes *lanes) {
     }
 }
 
+static enum check_scan scan_of(uint32_t code) {
+    if (SIMD_CODE_KIND(code) != SIMD_SCAN) return CHECK_NO_SCAN;
+    return SIMD_CODE_OPERATION(code) & SIMD_EXCLUSIVE ? CHECK_SCAN_EXCLUSIVE : CHECK_SCAN_INCLUSIVE;
+}
+
 static enum check_lanes_function function_of(uint32_t code) {
     switch (SIMD_CODE_KIND(code)) {
     case SIMD_SHUFFLE:
@@ -219,8 +224,10 @@ static enum check_lanes_function function_of(uint32_t code) {
 /* Those of `lanes` perform it. */
 static void tell(struct check *check, const struct lanes *lanes, const struct thread *threads, int first,
                  int last, uint32_t code) {
-    struct check_lanes told = {
-        .function = function_of(code), .first = (uint32_t)first, .width = SIMDGROUP_LANES};
+    struct check_lanes told = {.function = function_of(code),
+                               .scan = scan_of(code),
+                               .first = (uint32_t)first,
+                               .width = SIMDGROUP_LANES};
     if (told.function == CHECK_LANES_COLLECTIVE) told.width = SIMD_CODE_WIDTH(code);
     for (int i = first; i < last; i++) {
         int lane = i - first;
