@@ -22,6 +22,7 @@ extern const char kernel_text_gpu_matmul_half[];
 extern const char kernel_text_gpu_straight[];
 extern const char kernel_text_gpu_matmul2d[];
 extern const char kernel_text_multiply_adds[];
+extern const char kernel_text_tensor_peak[];
 extern const char kernel_text_tensor_fp8[];
 extern const char kernel_text_peers_tensor[]; /* bench/tensor/peers_tensor.py */
 extern const char kernel_text_ml_matvec[];

@@ -16,9 +16,9 @@ struct ladder {
     /* GPUs. */
     smelt_stream *stream;
     smelt_event *start, *end;
-    smelt_function *peak;
-    smelt_array *peak_output;
-    /* The host: a copy, for the speed of its memory. */
+    smelt_function *peak, *copy;
+    smelt_array *tiles, *peak_output; /* tiles: of 16-bit dtypes, for tensor cores */
+    /* A copy, for the speed of the device's memory. */
     smelt_array *from, *to;
 };
 

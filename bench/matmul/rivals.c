@@ -11,9 +11,22 @@
 #include "bench/matmul/ladder.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static bool is_host(const struct ladder *ladder) {
     return !ladder->start;
+}
+
+/* Random numbers between -1 and 1 on the ladder's device. */
+static smelt_status random_on(const struct ladder *ladder, smelt_dtype dtype, smelt_shape shape,
+                              smelt_array **array) {
+    smelt_array *raw = NULL, *rounded = NULL;
+    smelt_status status = random_floats(shape, 1, -1, 1, &raw);
+    if (status == SMELT_OK) status = smelt_array_convert(raw, dtype, &rounded);
+    if (status == SMELT_OK) status = smelt_array_to(rounded, ladder->device, ladder->stream, array);
+    smelt_array_release(raw);
+    smelt_array_release(rounded);
+    return status;
 }
 
 /* ---- The library. */
@@ -67,6 +80,13 @@ static const char *open_library(const struct ladder *ladder) {
 #define PEAK_THREADS (1 << 20)
 #define PEAK_WORK (2.0 * 3 * 4096 * PEAK_THREADS) /* of multiply_adds.metal */
 
+/* Of tensor_peak.metal. So many threadgroups that those of the last wave, if it is not full, matter little.
+ */
+#define TENSOR_ROUNDS 128
+#define TENSOR_GROUPS (1 << 13)
+#define TENSOR_ELEMENTS (128 * 64 + 64 * 256)
+#define TENSOR_WORK (2.0 * 128 * 256 * 64 * TENSOR_ROUNDS * TENSOR_GROUPS)
+
 static smelt_status measure_host_peak(void *context, double *seconds) {
     (void)context;
     double start = bench_now(), done = handwritten()->multiply_adds();
@@ -84,16 +104,67 @@ static smelt_status run_peak(void *context) {
                                                      .stream = ladder->stream});
 }
 
+static smelt_status run_tensor_peak(void *context) {
+    const struct ladder *ladder = context;
+    int32_t rounds = TENSOR_ROUNDS;
+    return smelt_function_run(ladder->peak,
+                              &(smelt_dispatch_desc){.buffers = {{.array = ladder->tiles},
+                                                                 {.array = ladder->peak_output},
+                                                                 {.bytes = &rounds, .size = sizeof rounds}},
+                                                     .groups = {TENSOR_GROUPS},
+                                                     .threadgroup = {256},
+                                                     .device = ladder->device,
+                                                     .stream = ladder->stream});
+}
+
+/* NULL, or why the peak is not measured. */
+static const char *no_peak(const struct ladder *ladder) {
+    if (is_host(ladder)) return handwritten_supported() ? NULL : "this CPU lacks AVX2 or fused multiply-adds";
+    const char *description = smelt_device_description(ladder->device);
+    if (ladder->dtype == SMELT_FLOAT32 || (description && strstr(description, "compute capability 9.0")))
+        return NULL;
+    return "that of tensor cores is measured on compute capability 9.0 only";
+}
+
 static smelt_status measure_peak(void *context, double *seconds) {
-    return ladder_time(context, run_peak, context, 1, seconds);
+    const struct ladder *ladder = context;
+    return ladder_time(context, ladder->tiles ? run_tensor_peak : run_peak, context, 1, seconds);
+}
+
+/* That of float32 without tensor cores, or that of tensor cores. */
+static smelt_status open_peak(struct ladder *ladder) {
+    bool tensor = ladder->dtype != SMELT_FLOAT32;
+    int64_t results = tensor ? 256 * TENSOR_GROUPS : PEAK_THREADS;
+    smelt_status status = tensor ? function_create("tensor_peak.metal", kernel_text_tensor_peak,
+                                                   smelt_dtype_name(ladder->dtype), &ladder->peak)
+                                 : function_create("multiply_adds.metal", kernel_text_multiply_adds,
+                                                   "multiply_adds", &ladder->peak);
+    if (status == SMELT_OK && tensor)
+        status = random_on(ladder, ladder->dtype, SHAPE_OF(TENSOR_ELEMENTS), &ladder->tiles);
+    if (status != SMELT_OK) return status;
+    return smelt_array_create_on(ladder->device, SMELT_FLOAT32, SHAPE_OF(results), &ladder->peak_output);
 }
 
 /* ---- Memory: a copy of many times the last-level cache. */
 
-#define COPY_FLOATS (1 << 25)
+#define HOST_COPY_FLOATS (1 << 25)
+#define COPY_FLOATS (1 << 26)
+#define COPY_FLOATS_PER_THREAD 8 /* of gpu_copy.metal */
+
+static smelt_status run_copy(void *context) {
+    const struct ladder *ladder = context;
+    return smelt_function_run(
+        ladder->copy,
+        &(smelt_dispatch_desc){.buffers = {{.array = ladder->from}, {.array = ladder->to}},
+                               .grid = {smelt_array_size(ladder->from) / COPY_FLOATS_PER_THREAD},
+                               .threadgroup = {256},
+                               .device = ladder->device,
+                               .stream = ladder->stream});
+}
 
 static smelt_status measure_copy(void *context, double *seconds) {
     const struct ladder *ladder = context;
+    if (!is_host(ladder)) return ladder_time(context, run_copy, context, 1, seconds);
     double start = bench_now();
     machine_copy(smelt_array_data(ladder->from), smelt_array_data(ladder->to),
                  smelt_array_size(ladder->from));
@@ -101,25 +172,33 @@ static smelt_status measure_copy(void *context, double *seconds) {
     return SMELT_OK;
 }
 
+static smelt_status open_copy(struct ladder *ladder) {
+    int64_t count = is_host(ladder) ? HOST_COPY_FLOATS : COPY_FLOATS;
+    smelt_shape shape = SHAPE_OF(ladder->bench->quick ? count >> 8 : count);
+    smelt_status status = SMELT_OK;
+    if (is_host(ladder)) {
+        status = random_floats(shape, 1, -1, 1, &ladder->from);
+        return status == SMELT_OK ? new_floats(shape, &ladder->to) : status;
+    }
+    status = smelt_array_create_on(ladder->device, SMELT_FLOAT32, shape, &ladder->from);
+    if (status == SMELT_OK) status = smelt_array_fill(ladder->from, 1);
+    if (status == SMELT_OK) status = smelt_array_create_on(ladder->device, SMELT_FLOAT32, shape, &ladder->to);
+    if (status != SMELT_OK) return status;
+    return function_create("gpu_copy.metal", kernel_text_gpu_copy, "copy", &ladder->copy);
+}
+
 /* ---- All. */
 
 smelt_status rivals_open(struct ladder *ladder) {
-    if (is_host(ladder)) {
-        smelt_shape shape = SHAPE_OF(ladder->bench->quick ? COPY_FLOATS >> 8 : COPY_FLOATS);
-        smelt_status copied = random_floats(shape, 1, -1, 1, &ladder->from);
-        return copied == SMELT_OK ? new_floats(shape, &ladder->to) : copied;
-    }
-    smelt_status status =
-        function_create("multiply_adds.metal", kernel_text_multiply_adds, "multiply_adds", &ladder->peak);
-    if (status != SMELT_OK) return status;
-    return smelt_array_create_on(ladder->device, SMELT_FLOAT32, SHAPE_OF(PEAK_THREADS), &ladder->peak_output);
+    smelt_status status = open_copy(ladder);
+    return status != SMELT_OK || is_host(ladder) || no_peak(ladder) ? status : open_peak(ladder);
 }
 
 void rivals_close(struct ladder *ladder) {
+    smelt_array *arrays[] = {ladder->tiles, ladder->peak_output, ladder->from, ladder->to};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) smelt_array_release(arrays[i]);
     smelt_function_release(ladder->peak);
-    smelt_array_release(ladder->peak_output);
-    smelt_array_release(ladder->from);
-    smelt_array_release(ladder->to);
+    smelt_function_release(ladder->copy);
 }
 
 void rivals_enter(struct ladder *ladder, struct rivals *rivals) {
@@ -136,24 +215,17 @@ void rivals_enter(struct ladder *ladder, struct rivals *rivals) {
                                                              .error = message_of_library,
                                                              .context = &rivals->rung};
     }
-    if (host) {
-        rivals->bandwidth = "cpu/copy";
-        rivals->cases[rivals->count++] =
-            (struct bench_case){.job = ladder->job,
-                                .variant = rivals->bandwidth,
-                                .measure = measure_copy,
-                                .context = ladder,
-                                .most_rounds = 3,
-                                .work = 8.0 * (double)smelt_array_size(ladder->from),
-                                .work_unit = "B"};
-    }
-    if (host && !handwritten_supported()) {
-        bench_note(ladder->bench, ladder->job, "cpu/peak", "this CPU lacks AVX2 or fused multiply-adds");
-        return;
-    }
-    if (!host && ladder->dtype != SMELT_FLOAT32) {
-        bench_note(ladder->bench, ladder->job, "cuda/peak",
-                   "only that of float32 is measured, not tensor cores'");
+    rivals->bandwidth = host ? "cpu/copy" : "cuda/copy";
+    rivals->cases[rivals->count++] = (struct bench_case){.job = ladder->job,
+                                                         .variant = rivals->bandwidth,
+                                                         .measure = measure_copy,
+                                                         .context = ladder,
+                                                         .most_rounds = 3,
+                                                         .work = 8.0 * (double)smelt_array_size(ladder->from),
+                                                         .work_unit = "B"};
+    why = no_peak(ladder);
+    if (why) {
+        bench_note(ladder->bench, ladder->job, host ? "cpu/peak" : "cuda/peak", why);
         return;
     }
     rivals->peak = host ? "cpu/peak" : "cuda/peak";
@@ -162,6 +234,8 @@ void rivals_enter(struct ladder *ladder, struct rivals *rivals) {
                                                          .measure = host ? measure_host_peak : measure_peak,
                                                          .context = ladder,
                                                          .most_rounds = 3,
-                                                         .work = host ? 2e9 : PEAK_WORK,
+                                                         .work = host            ? 2e9
+                                                                 : ladder->tiles ? TENSOR_WORK
+                                                                                 : PEAK_WORK,
                                                          .work_unit = "FLOP"};
 }

@@ -89,6 +89,13 @@ def test_a_gpu_that_is_asked_for_must_be_there(scratch):
     expect("/no/such/driver" in done.stderr, f"not the reason: {done.stderr}")
 
 
+def expect_bounds(rows):
+    """The bounds of a roofline are measured: the memory's speed and the peak."""
+    for name, unit in (("cuda/copy", "B"), ("cuda/peak", "FLOP")):
+        found = [row for row in rows if row["variant"] == name]
+        expect(len(found) == 1 and found[0].get("per_s", 0) > 0 and found[0]["per_s_unit"] == unit, f"no {name}: {found}")
+
+
 def test_kernels_that_do_nothing_are_wrong(scratch):
     fake = os.path.join(os.path.dirname(SMELT), "..", "tests", "libfakecuda.so")
     if not os.path.exists(fake):
@@ -99,6 +106,9 @@ def test_kernels_that_do_nothing_are_wrong(scratch):
     expect_equal(done.returncode, 1, f"the exit status ({done.stderr})")
     wrong = [row["variant"] for row in rows if row.get("error", "").startswith("wrong result: ")]
     expect_equal(wrong, ["cuda/" + name for name in algorithms], "the steps that are wrong")
+    expect_bounds(rows)
+    done, rows = run_json(scratch, "--device", "cuda", "--sizes", "64", "--dtype", "bfloat16", "--algorithm", "naive", SMELT_CUDA_DRIVER=fake)
+    expect_bounds(rows)
     return None
 
 
