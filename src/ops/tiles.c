@@ -139,10 +139,13 @@ static int64_t tiles_of(const struct matrices *m) {
  * several, or they are small. */
 static void choose_tiles(const struct product *p, struct matrices *m, bool few) {
     int threads = smelt_device_threads(p->call->device);
+    /* Rounded: no overflow. */
+    bool divides = (double)m->rows * (double)m->columns * (double)m->depth > LEAST_WORK;
     struct tune_job job = {"matmul", p->call->device, p->dtype, {m->rows, m->columns, m->depth}, 3};
     int64_t tuned[SETTING_NUMBERS];
     m->tile_rows = m->rows < MOST_ROWS ? m->rows : MOST_ROWS;
     m->tile_columns = m->columns < MOST_COLUMNS ? m->columns : MOST_COLUMNS;
+    if (!divides) return;
     if (!few && threads && !m->batch_rank && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
         if (tuned[0] < m->rows) m->tile_rows = tuned[0];
         if (tuned[1] < m->columns) m->tile_columns = tuned[1];

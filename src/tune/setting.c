@@ -91,7 +91,7 @@ static bool look_up(const struct tune_job *job, int64_t numbers[SETTING_NUMBERS]
 
 static struct slot slot_for(const struct tune_job *job) {
     struct slot slot = {.operation = job->operation, .dtype = job->dtype};
-    snprintf(slot.device, sizeof slot.device, "%s", job->device);
+    for (size_t i = 0; i + 1 < sizeof slot.device && job->device[i]; i++) slot.device[i] = job->device[i];
     for (int i = 0; i < job->size_count; i++) slot.classes[i] = (uint8_t)class_of(job->sizes[i]);
     return slot;
 }
