@@ -377,6 +377,31 @@ kernel void tables(device const uchar *a [[buffer(0)]], device int *o [[buffer(1
   o[i] = levels[x & 7] * 3 + curve[x >> 4] * 1000 + curve[x % 11 + 2] + (steps[x % 3] << 20);
 }
 
+// The 4-bit parts of words, looked up in tables of floats: copied by the threads, or constant. Only those whose
+// upper half is the lower one with the other sign, of bfloats, and that nothing else changes need no loads.
+constant float fp4[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+constant float curved[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+constant float exact[16] = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f, 0.9f, 1, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f, 1.6f};
+kernel void nibbles(device const uint *a [[buffer(0)]], device float *o [[buffer(1)]], uint i [[thread_position_in_grid]],
+                    uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    threadgroup float copy[16], changed[16], single[2];
+    for (uint k = t; k < 16; k += n) copy[k] = fp4[k];
+    if (t < 16) changed[t] = fp4[t];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (t == 3) changed[5] = 100, single[0] = curved[0], single[1] = curved[1];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const uint x = a[i], y = x * 2654435761u;
+    for (uint k = 0; k < 8; k++) {
+        const uint part = x >> (4 * k) & 15;
+        o[i * 48 + k] = copy[part];
+        o[i * 48 + 8 + k] = curved[part];
+        o[i * 48 + 16 + k] = exact[y >> (4 * k) & 15];
+        o[i * 48 + 24 + k] = changed[part];
+        o[i * 48 + 32 + k] = fp4[y >> (4 * k) & 15] * 8;
+        o[i * 48 + 40 + k] = copy[y >> (4 * k) & 15] + single[part & 1];
+    }
+}
+
 // Narrow integers as floats: loaded, parts of words, and computed.
 kernel void narrow_floats(device const ushort *a [[buffer(0)]], device const char *b [[buffer(1)]], device float *o [[buffer(2)]], uint i [[thread_position_in_grid]]) {
   const ushort u = a[i];

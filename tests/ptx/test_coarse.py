@@ -110,6 +110,7 @@ check("bfloat_own", (300,), (64,), [Input("uint16", 300, 0x8000), Input("uint16"
       loads=r"(fma\.rn\.bf16 [^\n]*\n[\s\S]*){16}")
 check("bfloat_alone", (96,), (64,), [Input("uint16", 96, 60000), Output("uint16", 290)], ANY, loads=r"cvt\.rn\.bf16x2\.f32 %r\d+, 0f00000000")
 check("tables", (256,), (64,), [Input("uint8", 256, 255), Output("int32", 256)], ANY, loads=r"(prmt\.b32[^\n]*\n[\s\S]*){6}")
+check("nibbles", (64,), (32,), [Input("uint32", 64, 2**32 - 1), Output("float32", 64 * 48)], ANY, loads=r"(prmt\.b32(?:(?!prmt)[\s\S])*){20}")
 check("narrow_floats", (300,), (64,), [Input("uint16", 300, 65535), Input("int8", 300, 127), Output("float32", 300)], ANY)
 check("small_floats", (300,), (64,), [Input("uint32", 300, 0xffffffff), Input("uint16", 300, 65535), Output("float32", 3600)], ANY,
       loads=r"(lop3\.b32 [^\n]*0xea[^\n]*\n[\s\S]*){4}")

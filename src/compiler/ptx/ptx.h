@@ -134,6 +134,14 @@ smelt_status pass_ptx_align(struct unit *unit);
 /* words.c — neighbouring narrow loads that are not known to be aligned become loads of the words around them.
  */
 smelt_status pass_ptx_words(struct unit *unit);
+/* copied.c — loads from threadgroup arrays that hold copies of constant tables are marked. */
+smelt_status pass_ptx_copied(struct unit *unit);
+/* … The table of which a marked load reads a copy, and where the copy begins; NULL: it is not marked. */
+LLVMValueRef ptx_copied_table(struct unit *unit, LLVMValueRef load, LLVMValueRef *copy);
+/* … Whether an address is that of an element of a global array: which one, and its index. */
+bool ptx_element_of(struct unit *unit, LLVMValueRef address, LLVMValueRef *array, LLVMValueRef *index);
+/* nibbles.c — look-ups of a word's 4-bit parts in constant tables of bfloats become permutations. */
+smelt_status pass_ptx_nibbles(struct unit *unit);
 /* ahead.c — loads under a condition, ahead of their use under the same one, become predicated. */
 smelt_status pass_ptx_ahead(struct unit *unit);
 /* bits.c — loads of vectors of bits become loads of vectors of bytes. */
