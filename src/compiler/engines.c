@@ -27,6 +27,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("group-updates", pass_group_updates),
                                       PASS("simd-fused", pass_simd_fused),
                                       PASS("simd-halves", pass_simd_halves),
+                                      PASS("simd-half-bits", pass_simd_half_bits),
                                       PASS("simd-settle", pass_simd_settle),
                                       PASS("cut", pass_cut),
                                       PASS("simd-registers", pass_simd_registers),

@@ -46,3 +46,9 @@ bool simd_computes_halves(const char *cpu, const char *features) {
     if (!features && !cpu) features = simd_host_features();
     return features && has_feature(features, "+avx512fp16");
 }
+
+bool simd_converts_halves(const char *cpu, const char *features) {
+    if (simd_vector_bits(cpu, features) > 128) return true;
+    if (!features && !cpu) features = simd_host_features();
+    return features && has_feature(features, "+f16c");
+}
