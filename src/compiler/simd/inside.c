@@ -356,9 +356,9 @@ static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int c
                                      uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
     struct span span = shape_span(s, value_of(s, address)->piece, chunk * s->chunk_lanes, s->chunk_lanes);
     struct reach reach = {address, start, extent, span, low, bytes};
-    struct wrapped_indexes wrapped = wrapped_find(s, address);
+    struct wrapped_indexes signs = signs_of(s, &reach);
     LLVMValueRef outside = range_is_outside(s, &reach, chunk_scalar(s, address, chunk));
-    return either(s, outside, wrapped_in_chunk(s, &wrapped, chunk));
+    return either(s, outside, wrapped_in_chunk(s, &signs, chunk));
 }
 
 /* The same of a chunk whose lanes are all on and have addresses in a few rows; NULL: another chunk. */
@@ -641,8 +641,9 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
             if (rows.leader[c] != c) continue;
             struct span span = rows_span(s, value_of(s, address)->piece, &rows, c);
             struct reach reach = {address, start, extent, span, low, bytes};
+            struct wrapped_indexes signs = signs_of(s, &reach);
             any = either(s, any, range_is_outside(s, &reach, chunk_scalar(s, address, c)));
-            any = either(s, any, wrapped_in_chunk(s, &wrapped, c));
+            any = either(s, any, wrapped_in_chunk(s, &signs, c));
         }
         return any;
     }
