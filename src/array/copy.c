@@ -157,6 +157,69 @@ static int64_t row_step(const smelt_array *array) {
     return ndim ? array->strides[ndim - 1] * (int64_t)smelt_dtype_bytes(array->dtype) : 0;
 }
 
+/* ---- Transposed copies. */
+
+/* Whole lines of the cache on both sides. (Sapphire Rapids, 5120 x 1280 floats, processor time: 35 ms row by
+ * row, 10 to 12 by such blocks.) */
+#define BLOCK_ROWS 32
+#define BLOCK_COLUMNS 16
+
+/* The dimension whose elements follow each other in `from`, if it is not the last, as of a transposed matrix;
+ * -1: none. */
+static int dense_dimension(const smelt_array *from) {
+    int last = from->shape.ndim - 1;
+    if (last < 1 || from->strides[last] == 1 || from->shape.size[last] == 1) return -1;
+    for (int d = 0; d < last; d++)
+        if (from->strides[d] == 1 && from->shape.size[d] > 1) return d;
+    return -1;
+}
+
+/* A block of rows, whose elements follow each other in `from`, and columns, which do in `to`. */
+struct block {
+    char *to;
+    const char *from;
+    int64_t rows, columns, to_step, from_step; /* steps in bytes: from row to row, from column to column */
+};
+
+#define TRANSPOSE(type)                                                                                 \
+    for (int64_t r = 0; r < b->rows; r++) {                                                             \
+        type *to = (type *)(void *)(b->to + r * b->to_step);                                            \
+        const char *from = b->from + r * (int64_t)sizeof(type);                                         \
+        for (int64_t c = 0; c < b->columns; c++) memcpy(&to[c], from + c * b->from_step, sizeof(type)); \
+    }
+
+static void transpose_block(const struct block *b, size_t bytes) {
+    if (bytes == 1)
+        TRANSPOSE(uint8_t)
+    else if (bytes == 2)
+        TRANSPOSE(uint16_t)
+    else if (bytes == 4)
+        TRANSPOSE(uint32_t)
+    else
+        TRANSPOSE(uint64_t)
+}
+
+/* By blocks: row by row, each line of the cache would be loaded once for each of its elements. `to` is dense
+ * in its last dimension, `from` in dimension d. */
+static void copy_transposed(smelt_array *to, const smelt_array *from, int d) {
+    const int64_t bytes = (int64_t)smelt_dtype_bytes(to->dtype);
+    const int last = to->shape.ndim - 1;
+    const int64_t rows = to->shape.size[d], columns = to->shape.size[last];
+    smelt_shape outer = to->shape;
+    outer.size[d] = outer.size[last] = 1;
+    struct block block = {.to_step = to->strides[d] * bytes, .from_step = from->strides[last] * bytes};
+    struct walk target = walk_begin(&outer, to->strides), source = walk_begin(&outer, from->strides);
+    for (; target.left > 0; walk_next(&target), walk_next(&source))
+        for (int64_t c = 0; c < columns; c += BLOCK_COLUMNS)
+            for (int64_t r = 0; r < rows; r += BLOCK_ROWS) {
+                block.to = to->data + target.offset * bytes + r * block.to_step + c * bytes;
+                block.from = from->data + source.offset * bytes + r * bytes + c * block.from_step;
+                block.rows = rows - r < BLOCK_ROWS ? rows - r : BLOCK_ROWS;
+                block.columns = columns - c < BLOCK_COLUMNS ? columns - c : BLOCK_COLUMNS;
+                transpose_block(&block, (size_t)bytes);
+            }
+}
+
 /* A contiguous array is one row. */
 static void copy_elements(smelt_array *to, const smelt_array *from) {
     int64_t to_bytes = (int64_t)smelt_dtype_bytes(to->dtype),
@@ -170,6 +233,12 @@ static void copy_elements(smelt_array *to, const smelt_array *from) {
         outer.ndim = 0;
     }
     if (!to->size) return;
+    int transposed =
+        to->dtype == from->dtype && row.to_step == to_bytes && !dense ? dense_dimension(from) : -1;
+    if (transposed >= 0) {
+        copy_transposed(to, from, transposed);
+        return;
+    }
     float_row *float_row = find_float_row(from->dtype, to->dtype);
     struct walk target = walk_begin(&outer, to->strides), source = walk_begin(&outer, from->strides);
     for (; target.left > 0; walk_next(&target), walk_next(&source)) {

@@ -173,3 +173,11 @@ def test_refusals():
         smelt.torch.optimize(nn.Linear(4, 4))
     with pytest.raises(TypeError, match="model is of type int"):
         smelt.torch.optimize(3)
+
+
+def test_attention_of_a_models_own_code_is_left():
+    config = transformers.FalconConfig(hidden_size=64, num_hidden_layers=1, num_attention_heads=4, vocab_size=99)
+    model = transformers.FalconForCausalLM(config).eval()
+    report = smelt.torch.optimize(model)
+    assert "attention" not in report.replaced, str(report)
+    assert report.left["attention"].startswith("FalconForCausalLM computes it by code of its own"), str(report)

@@ -110,6 +110,30 @@ static void sixteen_dimensions(void **state) {
     smelt_array_release(copy);
 }
 
+/* Batches of transposed matrices with gaps between their rows; sizes around those of copied blocks. */
+static void transposed_matrices(void **state) {
+    (void)state;
+    const smelt_dtype dtypes[] = {SMELT_UINT8, SMELT_INT16, SMELT_FLOAT32, SMELT_INT64};
+    const int64_t sizes[] = {1, 2, 15, 16, 17, 63, 64, 65, 130};
+    enum { COUNT = sizeof sizes / sizeof *sizes, BATCHES = 3 };
+    for (int at = 0; at < 4 * COUNT * COUNT; at++) {
+        const int64_t rows = sizes[at / COUNT % COUNT], columns = sizes[at % COUNT], width = rows + 3;
+        smelt_array *base = arange(dtypes[at / COUNT / COUNT], LINE(BATCHES * columns * width)), *copy;
+        smelt_array *turned = view(base, (smelt_shape){3, {rows, BATCHES, columns}},
+                                   (int64_t[3]){1, columns * width, width}, 0);
+        const size_t bytes = smelt_dtype_bytes(base->dtype);
+        assert_int_equal(smelt_array_convert(turned, base->dtype, &copy), SMELT_OK);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t b = 0; b < BATCHES; b++)
+                for (int64_t c = 0; c < columns; c++)
+                    assert_memory_equal(copy->data + (size_t)((r * BATCHES + b) * columns + c) * bytes,
+                                        base->data + (size_t)((b * columns + c) * width + r) * bytes, bytes);
+        smelt_array_release(base);
+        smelt_array_release(turned);
+        smelt_array_release(copy);
+    }
+}
+
 static void wrong_shapes_are_refused(void **state) {
     (void)state;
     smelt_array *array = NULL;
@@ -513,6 +537,7 @@ int main(void) {
         cmocka_unit_test(memory_lives_as_long_as_its_last_view),
         cmocka_unit_test(a_failed_call_does_not_release_the_memory),
         cmocka_unit_test(contiguous_shares_what_needs_no_copy),
+        cmocka_unit_test(transposed_matrices),
         cmocka_unit_test(copies_between_odd_layouts_touch_their_elements_only),
         cmocka_unit_test(fills_convert_their_value),
         cmocka_unit_test(copies_need_equal_shapes),

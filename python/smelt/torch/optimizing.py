@@ -268,7 +268,14 @@ def _set_attention(model: Any, report: Report) -> None:
     except ValueError as error:
         report.left["attention"] = str(error)
         return
-    report.replaced["attention"] = "attention"
+    # transformers only warns where a model's own code computes attention.
+    for name, part in model.named_modules():
+        config = getattr(part, "config", None)
+        if hasattr(part, "set_attn_implementation") and getattr(config, "_attn_implementation", "smelt") != "smelt":
+            report.left[f"{name}.attention" if name else "attention"] = (
+                f"{type(part).__name__} computes it by code of its own, which transformers cannot replace")
+    if "attention" not in report.left:
+        report.replaced["attention"] = "attention"
 
 
 def _pack(model: nn.Module, weights: str, report: Report) -> None:
