@@ -399,10 +399,13 @@ private:
     uint group = __smelt_thread_index() >> 7;
     int first_row = W::first_row(group), first_column = W::first_column(group);
     if constexpr (__tensor_ops_detail::is_cooperative<D>) {
-      // Slots lie elsewhere: by way of staging memory, which the products have left.
+      // Slots lie elsewhere: by way of staging memory, which the products have left. Sums of rows and columns that the operands do
+      // not have may be anything.
       __smelt_threadgroup float *all = (__smelt_threadgroup float *)__smelt_staging(W::bytes);
-      _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++)
-        all[(first_row + W::row(at)) * __n + first_column + W::column(at)] = sums[at];
+      _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) {
+        int row = first_row + W::row(at), column = first_column + W::column(at);
+        all[row * __n + column] = row < bounds.rows && column < bounds.columns ? sums[at] : 0;
+      }
       __smelt_threadgroup_barrier(2, 0, "");
       _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
         if (__result_tile::valid(slot)) {

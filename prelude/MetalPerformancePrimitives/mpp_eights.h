@@ -1,5 +1,5 @@
-// Operands in device memory that threads convert for the tensor cores of a warpgroup, eight neighbouring elements at a time. The
-// eight must be terms of one sum, aligned to their size, with one scale.
+// Operands in device memory that threads convert for the tensor cores of a warpgroup, a run of 8 or 16 neighbouring elements at a
+// time. A run must be terms of one sum, aligned to its size, with one scale.
 #pragma once
 
 #include "MetalPerformancePrimitives/mpp_fragment.h"
@@ -19,15 +19,16 @@ template <class Element, class T> struct eights {
                               : from == kind::int4 || from == kind::uint4 || is_fp4 ? 4
                                                                                    : 0;
   static constexpr int words = bits / 4;
-  static constexpr bool has_scale_of_eight() {
+  template <int Run> static constexpr bool has_scale_of_run() {
     if constexpr (T::__scaled)
       return __is_same(metal::__value_t<typename T::__plane::element_type>, metal::metal_fp8_ue8m0_format) &&
-             T::__plane::block_size(0) % 8 == 0 && !__is_same(Element, half);
+             T::__plane::block_size(0) % Run == 0 && !__is_same(Element, half);
     else
       return true;
   }
+  template <int Run>
   static constexpr bool possible = bits > 0 && metal::__tensor::in_device<typename T::element_type> &&
-                                   (!is_real || (__is_same(typename T::value_type, Element) && !T::__scaled)) && has_scale_of_eight();
+                                   (!is_real || (__is_same(typename T::value_type, Element) && !T::__scaled)) && has_scale_of_run<Run>();
 
   METAL_FUNC static ulong first(const T &operand) {
     ulong address = (ulong)operand.__data;
@@ -35,22 +36,28 @@ template <class Element, class T> struct eights {
     return address;
   }
   METAL_FUNC static ulong line_bytes(const T &operand) { return (ulong)operand.__strides[1] * bits / 8; }
-  METAL_FUNC static bool is_aligned(const T &operand, uint terms) {
-    bool aligned = operand.__strides[0] == 1 && operand.__strides[1] % 8 == 0 && terms % 8 == 0 && (first(operand) & (bits - 1)) == 0;
-    if constexpr (T::__packed) aligned &= operand.__origin % 8 == 0;
+  template <int Run> METAL_FUNC static bool is_aligned(const T &operand, uint terms) {
+    constexpr uint bytes = Run * bits / 8 < 16 ? Run * bits / 8 : 16;
+    bool aligned = operand.__strides[0] == 1 && operand.__strides[1] >= 0 && operand.__strides[1] % Run == 0 && terms % Run == 0 &&
+                   (first(operand) & (bytes - 1)) == 0 && line_bytes(operand) >> 32 == 0;
+    if constexpr (T::__packed) aligned &= operand.__origin % Run == 0;
+    if constexpr (T::__scaled) aligned &= (ulong)operand.__scale_strides[1] >> 32 == 0;
     return aligned;
   }
 
-  METAL_FUNC static void load(const T &operand, ulong address, uint (&raw)[words]) {
-    auto loaded = load_at<typename word_of_bytes<bits>::type>(operand.__data, address);
-    if constexpr (words == 1)
-      raw[0] = loaded;
-    else
-      _Pragma("clang loop unroll(full)") for (int i = 0; i < words; i++) raw[i] = loaded[i];
+  template <int Words> METAL_FUNC static void load(const T &operand, ulong address, uint (&raw)[Words]) {
+    constexpr int together = Words < 4 ? Words : 4;
+    _Pragma("clang loop unroll(full)") for (int i = 0; i < Words; i += together) {
+      auto loaded = load_at<typename word_of_bytes<together * 4>::type>(operand.__data, address + i * 4);
+      if constexpr (together == 1)
+        raw[i] = loaded;
+      else
+        _Pragma("clang loop unroll(full)") for (int j = 0; j < together; j++) raw[i + j] = loaded[j];
+    }
   }
 
   // One code per byte, in order.
-  METAL_FUNC static void spread(const uint (&raw)[words], uint (&bytes)[2]) {
+  METAL_FUNC static void spread(const uint *raw, uint (&bytes)[2]) {
     if constexpr (bits == 8) {
       bytes[0] = raw[0], bytes[1] = raw[words - 1];
     } else {
@@ -79,82 +86,76 @@ template <class Element, class T> struct eights {
     }
   }
 
-  // Pairs of Element. `code`: of the scale.
-  METAL_FUNC static void convert(const uint (&raw)[words], uint code, uint (&pairs)[4]) {
+  // A code of ue8m0 as a pair of bfloat. Without choices: the compiler makes branches of them, which keep apart the runs around.
+  METAL_FUNC static uint scale_of(uint code) { return (metal::max(code << 7, 0x40u) | (code + 1 >> 8) << 6) * 0x10001u; }
+
+  // Pairs of Element of eight elements, `words` words. `scale`: of scale_of.
+  METAL_FUNC static void convert(const uint *raw, uint scale, uint (&pairs)[4]) {
     if constexpr (is_real) {
       _Pragma("clang loop unroll(full)") for (int i = 0; i < 4; i++) pairs[i] = raw[i % words];
     } else {
       uint bytes[2];
       spread(raw, bytes);
       to_halves(bytes, pairs);
-      if constexpr (__is_same(Element, half)) {
-        _Pragma("clang loop unroll(full)") for (int i = 0; i < 4 && is_fp4; i++)
-          pairs[i] = __smelt_ptx_fma_halves(pairs[i], 0x54005400u, 0x80008000u);
-      } else {
-        // One factor after the other: their product may overflow.
-        float scale = 1;
-        if constexpr (T::__scaled) scale = metal::__packed_numeric::format<metal::metal_fp8_ue8m0_format>::decode(code);
-        _Pragma("clang loop unroll(full)") for (int i = 0; i < 4; i++) {
+      _Pragma("clang loop unroll(full)") for (int i = 0; i < 4; i++) {
+        if constexpr (is_fp4) pairs[i] = __smelt_ptx_fma_halves(pairs[i], 0x54005400u, 0x80008000u);
+        if constexpr (!__is_same(Element, half)) {
           half2 both = __builtin_bit_cast(half2, pairs[i]);
-          float low = (float)both.x, high = (float)both.y;
-          if constexpr (is_fp4) low *= 64, high *= 64;
-          if constexpr (T::__scaled) low *= scale, high *= scale;
-          pairs[i] = __builtin_bit_cast(uint, metal::vec<bfloat, 2>((bfloat)low, (bfloat)high));
+          pairs[i] = __builtin_bit_cast(uint, metal::vec<bfloat, 2>((bfloat)(float)both.x, (bfloat)(float)both.y));
+          if constexpr (T::__scaled) pairs[i] = __smelt_ptx_fma_bfloats(pairs[i], scale, 0x80008000u);
         }
       }
     }
   }
 };
 
-// What a thread converts of an operand's next 64 terms: the same eight of every `step`th line. W: warpgroups. Terms and lines
-// beyond the operand are 0.
-template <class W, class T, uint Lines> struct converted_operand {
+// What a thread converts of an operand's next 64 terms: the same run of every `step`th line. W: warpgroups. Terms beyond the
+// operand are 0; lines beyond it are copies of the last one.
+template <class W, class T, uint Lines, uint Run> struct converted_operand {
   using own = eights<typename W::element, T>;
-  static constexpr uint threads = W::count * 128, step = threads / 8, count = (Lines + step - 1) / step;
-  uint raw[count][own::words], scales[count];
-  uint line, chunk, lines, terms;
-  ulong address, line_step, scale_address, scale_step;
-  bool whole;
+  static constexpr uint runs = 64 / Run, step = W::count * 128 / runs, count = (Lines + step - 1) / step;
+  static constexpr uint words = own::words * (Run / 8);
+  uint raw[count][words], scales[count], lines[count];
+  uint line, run, terms;
+  ulong address, scale_address;
+  uint line_bytes, scale_step;
 
   METAL_FUNC void begin(const T &operand, uint held_lines, uint held_terms) {
-    line = __smelt_thread_index() / 8, chunk = __smelt_thread_index() % 8;
-    lines = held_lines, terms = held_terms;
-    whole = Lines % step == 0 && lines >= Lines && terms % W::depth == 0;
-    ulong bytes = own::line_bytes(operand);
-    address = own::first(operand) + line * bytes + (ulong)chunk * own::bits, line_step = step * bytes;
-    if constexpr (T::__scaled) scale_address = (ulong)operand.__scales.__data, scale_step = (ulong)operand.__scale_strides[1];
-  }
-  template <bool Whole> METAL_FUNC void load_each(const T &operand, uint k) {
-    uint term = k + chunk * 8;
-    ulong from = address + (ulong)k * own::bits / 8;
-    _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++) {
-      if constexpr (!Whole) {
-        _Pragma("clang loop unroll(full)") for (int j = 0; j < own::words; j++) raw[i][j] = 0;
-        scales[i] = 0;
-      }
-      if (Whole || (term < terms && line + i * step < lines)) own::load(operand, from + i * line_step, raw[i]);
-    }
-    if constexpr (T::__scaled) {
-      constexpr uint across = T::__plane::block_size(0), down = T::__plane::block_size(1);
-      ulong scales_from = scale_address + term / across;
-      if (down == 1) scales_from += line * scale_step;
-      _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++)
-        if (Whole || (term < terms && line + i * step < lines))
-          scales[i] = load_at<uchar>(operand.__scales.__data, scales_from + (down == 1 ? i * step : (line + i * step) / down) * scale_step);
-    }
+    line = __smelt_thread_index() / runs, run = __smelt_thread_index() % runs, terms = held_terms;
+    _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++) lines[i] = metal::min(line + i * step, held_lines - 1);
+    // In a form that shows the alignment.
+    constexpr uint run_bytes = Run * own::bits / 8, aligned = run_bytes < 16 ? run_bytes : 16;
+    line_bytes = (uint)own::line_bytes(operand) & -aligned;
+    address = (own::first(operand) & -(ulong)aligned) + run * run_bytes;
+    if constexpr (T::__scaled) scale_address = (ulong)operand.__scales.__data, scale_step = (uint)operand.__scale_strides[1];
   }
   METAL_FUNC void load(const T &operand, uint k) {
-    if (whole && k < terms)
-      load_each<true>(operand, k);
-    else
-      load_each<false>(operand, k);
+    uint term = k + run * Run;
+    if (term < terms) {
+      ulong from = address + (ulong)k * own::bits / 8;
+      _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++) own::load(operand, from + (ulong)lines[i] * line_bytes, raw[i]);
+      if constexpr (T::__scaled) {
+        constexpr uint across = T::__plane::block_size(0), down = T::__plane::block_size(1);
+        ulong scales_from = scale_address + term / across;
+        _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++)
+          scales[i] = load_at<uchar>(operand.__scales.__data, scales_from + (ulong)(lines[i] / down) * scale_step);
+      }
+    } else {
+      _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++) {
+        _Pragma("clang loop unroll(full)") for (uint j = 0; j < words; j++) raw[i][j] = 0;
+        scales[i] = 0;
+      }
+    }
   }
   METAL_FUNC void store(uint address) {
-    uint to = address + line * 128 + (chunk ^ (line & 7)) * 16;
     _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++) {
-      uint pairs[4];
-      own::convert(raw[i], scales[i], pairs);
-      if (Lines % step == 0 || line + i * step < Lines) __smelt_ptx_store_shared(to + i * step * 128, pairs[0], pairs[1], pairs[2], pairs[3]);
+      uint scale = 0;
+      if constexpr (T::__scaled) scale = own::scale_of(scales[i]);
+      _Pragma("clang loop unroll(full)") for (uint j = 0; j < Run / 8; j++) {
+        uint pairs[4], to = address + line * 128 + ((run * (Run / 8) + j) ^ (line & 7)) * 16;
+        own::convert(raw[i] + j * own::words, scale, pairs);
+        if (Lines % step == 0 || line + i * step < Lines) __smelt_ptx_store_shared(to + i * step * 128, pairs[0], pairs[1], pairs[2], pairs[3]);
+      }
     }
   }
 };

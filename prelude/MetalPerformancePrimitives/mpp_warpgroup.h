@@ -252,51 +252,63 @@ METAL_FUNC void stage_operand(const T &operand, uint k, uint lines, uint terms, 
   }
 }
 
-template <class W, class L, class R>
-METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+// Multiplies stage after stage, which `fill(k, address)` fills with terms from `k` on. Of three stages, one is filled while the
+// products of the two before it go on or wait. Those of the stage that is filled next are done at the barrier.
+template <class W, class Fill> METAL_FUNC void multiply_filled(uint terms, float (&sums)[W::sums], const Fill &fill) {
   uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7);
-  uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes));
-  uint stage = memory;
+  uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes)), stage = memory;
   __smelt_threadgroup_barrier(2, 0, "");
-  // Of three stages, one is filled while the products of the one before may go on; those of the third are done.
   _Pragma("clang loop unroll(disable)") for (uint k = 0; k < terms; k += W::depth) {
-    stage_operand<W, !W::transpose_left, W::m>(left, k, rows, terms, stage);
-    stage_operand<W, W::transpose_right, W::n>(right, k, columns, terms, stage + W::m * 128);
+    fill(k, stage);
+    __smelt_ptx_wgmma_wait(1);
     __smelt_ptx_fence_async();
     __smelt_threadgroup_barrier(2, 0, "");
     multiply_stage<W>(stage, group, k == 0, sums);
-    __smelt_ptx_wgmma_wait(1);
     stage = stage == memory + 2 * W::stage_bytes ? memory : stage + W::stage_bytes;
   }
   __smelt_ptx_wgmma_finish(sums, W::sums, 0);
   __smelt_threadgroup_barrier(2, 0, "");
 }
 
-// Operands that threads convert eight terms at a time. The elements of the next stage are loaded before this one is multiplied,
-// and converted during the products.
 template <class W, class L, class R>
-METAL_FUNC void multiply_by_eights(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
-  uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7);
-  uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes)), stage = memory;
-  converted_operand<W, L, W::m> own_left;
-  converted_operand<W, R, W::n> own_right;
+METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  multiply_filled<W>(terms, sums, [&](uint k, uint stage) __attribute__((always_inline)) {
+    stage_operand<W, !W::transpose_left, W::m>(left, k, rows, terms, stage);
+    stage_operand<W, W::transpose_right, W::n>(right, k, columns, terms, stage + W::m * 128);
+  });
+}
+
+// Operands that threads convert a run at a time. The elements of the next stage are loaded where those of this one have been
+// converted.
+template <class W, uint Run, class L, class R>
+METAL_FUNC void multiply_by_runs(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  converted_operand<W, L, W::m, Run> own_left;
+  converted_operand<W, R, W::n, Run> own_right;
   own_left.begin(left, rows, terms), own_left.load(left, 0);
   own_right.begin(right, columns, terms), own_right.load(right, 0);
-  __smelt_threadgroup_barrier(2, 0, "");
-  // Of three stages, as in multiply_by_threads.
-  _Pragma("clang loop unroll(disable)") for (uint k = 0; k < terms; k += W::depth) {
-    own_left.store(stage);
+  multiply_filled<W>(terms, sums, [&](uint k, uint stage) __attribute__((always_inline)) {
     own_right.store(stage + W::m * 128);
-    own_left.load(left, k + W::depth);
     own_right.load(right, k + W::depth);
-    __smelt_ptx_fence_async();
-    __smelt_threadgroup_barrier(2, 0, "");
-    multiply_stage<W>(stage, group, k == 0, sums);
-    __smelt_ptx_wgmma_wait(1);
-    stage = stage == memory + 2 * W::stage_bytes ? memory : stage + W::stage_bytes;
-  }
-  __smelt_ptx_wgmma_finish(sums, W::sums, 0);
-  __smelt_threadgroup_barrier(2, 0, "");
+    own_left.store(stage);
+    own_left.load(left, k + W::depth);
+  });
+}
+
+// Whether threads may convert the operands so. With scales, 32 terms belong together anyway, so shorter runs do not pay for their code.
+template <class W, uint Run, class L, class R> constexpr bool has_runs() {
+  using left = eights<typename W::element, L>;
+  using right = eights<typename W::element, R>;
+  if constexpr (W::transpose_left || !W::transpose_right || (left::is_real && right::is_real) || (Run < 16 && (L::__scaled || R::__scaled)))
+    return false;
+  else
+    return left::template possible<Run> && right::template possible<Run>;
+}
+template <class W, uint Run, class L, class R> METAL_FUNC bool is_in_runs(const L &left, const R &right, uint terms) {
+  if constexpr (has_runs<W, Run, L, R>())
+    return eights<typename W::element, L>::template is_aligned<Run>(left, terms) &&
+           eights<typename W::element, R>::template is_aligned<Run>(right, terms);
+  else
+    return false;
 }
 
 // The sums of `terms` products; `rows` and `columns` of the operands' tile exist, at least one of each. By all threads of
@@ -306,10 +318,10 @@ METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows,
   using S = warpgroups<wgmma_bytes<L, R, Relaxed>(), W::m, W::n, W::transpose_left, W::transpose_right, W::count * 4>;
   if constexpr (S::possible)
     if (terms >= 256 && is_mappable<S>(left) && is_mappable<S>(right)) return multiply_by_copies<S>(left, right, rows, columns, terms, sums);
-  if constexpr (!W::transpose_left && W::transpose_right && eights<typename W::element, L>::possible && eights<typename W::element, R>::possible &&
-                !(eights<typename W::element, L>::is_real && eights<typename W::element, R>::is_real))
-    if (eights<typename W::element, L>::is_aligned(left, terms) && eights<typename W::element, R>::is_aligned(right, terms))
-      return multiply_by_eights<W>(left, right, rows, columns, terms, sums);
+  if constexpr (has_runs<W, 16, L, R>())
+    if (is_in_runs<W, 16>(left, right, terms)) return multiply_by_runs<W, 16>(left, right, rows, columns, terms, sums);
+  if constexpr (has_runs<W, 8, L, R>())
+    if (is_in_runs<W, 8>(left, right, terms)) return multiply_by_runs<W, 8>(left, right, rows, columns, terms, sums);
   // Few terms do not pay for tensor maps.
   if (terms >= 256 && is_mappable<W>(left) && is_mappable<W>(right)) {
     if constexpr (__is_same(typename L::value_type, typename W::element) && __is_same(typename R::value_type, typename W::element))

@@ -112,6 +112,7 @@ kernel void scaled(const device uchar *left [[buffer(0)]], const device uchar *r
                                                                     const device uchar *, const device uchar *, constant int *, uint2);
 SCALED("scaled", 32, 32, 2)
 SCALED("scaled large", 64, 64, 4)
+SCALED("scaled largest", 128, 256, 8)
 
 // Inputs that lie in registers, loaded from memory or filled by their coordinates, added to a bias for each column.
 template <typename T, int m, int n, int k, bool tl, bool tr>

@@ -226,9 +226,8 @@ static void alone(void **s) {
     check_bounds("alone", out, expected, bound);
 }
 
-static void run_scaled(const char *entry, int tile, int simdgroups) {
-    enum { M = 40, N = 50, K = 160 };
-    struct problem p = {entry, "e4m3", "e4m3", "float", tile, tile, false, true, false, simdgroups};
+static void run_scaled(const char *entry, int m, int n, int simdgroups, int M, int N, int K) {
+    struct problem p = {entry, "e4m3", "e4m3", "float", m, n, false, true, false, simdgroups};
     const int size[3] = {M, N, K};
     double *a, *b, *expected = doubles(M * N), *bound = doubles(M * N);
     struct tensor *left = elements("e4m3", M * K, &a), *right = elements("e4m3", N * K, &b),
@@ -238,15 +237,43 @@ static void run_scaled(const char *entry, int tile, int simdgroups) {
     for (int i = 0; i < N * K; i++) b[i] *= ue8m0(((uint8_t *)of_right->data)[i / 32]);
     multiply(&p, size, a, b, expected, bound);
     RUN(FILE_, .entry = entry, .in = {left, right, [4] = of_left, [5] = of_right}, .out = {[2] = out},
-        .bytes = {[3] = {size, sizeof size}}, .groups = {(N + tile - 1) / tile, (M + tile - 1) / tile},
+        .bytes = {[3] = {size, sizeof size}}, .groups = {(N + n - 1) / n, (M + m - 1) / m},
         .threadgroup = {32 * simdgroups});
     check_bounds(entry, out, expected, bound);
 }
 
 static void scales(void **s) {
     (void)s;
-    run_scaled("scaled", 32, 2);
-    run_scaled("scaled large", 64, 4);
+    run_scaled("scaled", 32, 32, 2, 40, 50, 160);
+    run_scaled("scaled large", 64, 64, 4, 40, 50, 160);
+    if (!runs_all()) return;
+    run_scaled("scaled largest", 128, 256, 8, 256, 512, 512);
+    run_scaled("scaled largest", 128, 256, 8, 150, 300, 416);
+}
+
+/* Every code of a scale: row `r` has one element that is not 0, in a block of scale r. */
+static void scale_codes(void **s) {
+    (void)s;
+    enum { M = 256, N = 64, K = 64 };
+    const int size[3] = {M, N, K};
+    struct tensor *left = uniform(SMELT_UINT8, M * K, 0, 1), *right = uniform(SMELT_UINT8, N * K, 0, 1),
+                  *of_left = uniform(SMELT_UINT8, M * K / 32, 127, 128),
+                  *of_right = uniform(SMELT_UINT8, N * K / 32, 127, 128), *out = room(SMELT_FLOAT32, M * N);
+    uint8_t *codes = left->data, *units = right->data, *scales_of_left = of_left->data;
+    for (int i = 0; i < M; i++)
+        codes[i * K] = (uint8_t)(i * 37 % 127 | i % 2 << 7), scales_of_left[i * 2] = (uint8_t)i;
+    for (int i = 0; i < N; i++) units[i * K] = 0x38;
+    changed(left), changed(right), changed(of_left);
+    RUN(FILE_, .entry = "scaled large", .in = {left, right, [4] = of_left, [5] = of_right},
+        .out = {[2] = out}, .bytes = {[3] = {size, sizeof size}}, .groups = {N / 64, M / 64},
+        .threadgroup = {128});
+    for (int i = 0; i < M * N; i++) {
+        float found = ((float *)out->data)[i],
+              expected = (float)(e4m3(codes[i / N * K]) * ue8m0((uint32_t)(i / N)));
+        /* Operands of GPUs are bfloat: what they lack below 2^-126 may be lost. */
+        if (isnan(expected) ? !isnan(found) : found != expected && !(fabsf(found - expected) <= 0x1p-126f))
+            FAIL_TEST("scale %d, element %d: %g, expected %g", i / N, i % N, (double)found, (double)expected);
+    }
 }
 
 static void registers(void **s) {
@@ -612,5 +639,6 @@ static void views(void **s) {
 }
 
 ML_MAIN(ML_TEST(products), ML_TEST(large), ML_TEST(types), ML_TEST(alone), ML_TEST(scales),
-        ML_TEST(registers), ML_TEST(spaces), ML_TEST(lanes), ML_TEST(convolutions), ML_TEST(fragments),
-        ML_TEST(every_element_once), ML_TEST(reductions), ML_TEST(decodes), ML_TEST(encodes), ML_TEST(views))
+        ML_TEST(scale_codes), ML_TEST(registers), ML_TEST(spaces), ML_TEST(lanes), ML_TEST(convolutions),
+        ML_TEST(fragments), ML_TEST(every_element_once), ML_TEST(reductions), ML_TEST(decodes),
+        ML_TEST(encodes), ML_TEST(views))
