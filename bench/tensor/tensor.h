@@ -14,5 +14,6 @@ smelt_status bench_tensor_bfloat_1024(struct bench *bench, const char *job);
 smelt_status bench_tensor_int4_1(struct bench *bench, const char *job);
 smelt_status bench_tensor_int4_16(struct bench *bench, const char *job);
 smelt_status bench_tensor_fp8(struct bench *bench, const char *job);
+smelt_status bench_tensor_fp8_scaled(struct bench *bench, const char *job);
 
 #endif
