@@ -114,7 +114,7 @@ template <class Element, class T> struct eights {
 template <class W, class T, uint Lines, uint Run> struct converted_operand {
   using own = eights<typename W::element, T>;
   static constexpr uint runs = 64 / Run, step = W::count * 128 / runs, count = (Lines + step - 1) / step;
-  static constexpr uint words = own::words * (Run / 8);
+  static constexpr uint words = own::words * (Run / 8), all_words = count * words;
   uint raw[count][words], scales[count], lines[count];
   uint line, run, terms;
   ulong address, scale_address;

@@ -278,8 +278,8 @@ METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, ui
   });
 }
 
-// Operands that threads convert a run at a time. The elements of the next stage are loaded where those of this one have been
-// converted.
+// Operands that threads convert a run at a time. The elements of the next stage are loaded before, if registers have room for
+// both; otherwise where those of this one have been converted.
 template <class W, uint Run, class L, class R>
 METAL_FUNC void multiply_by_runs(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
   converted_operand<W, L, W::m, Run> own_left;
@@ -287,10 +287,16 @@ METAL_FUNC void multiply_by_runs(const L &left, const R &right, uint rows, uint 
   own_left.begin(left, rows, terms), own_left.load(left, 0);
   own_right.begin(right, columns, terms), own_right.load(right, 0);
   multiply_filled<W>(terms, sums, [&](uint k, uint stage) __attribute__((always_inline)) {
-    own_right.store(stage + W::m * 128);
-    own_right.load(right, k + W::depth);
-    own_left.store(stage);
-    own_left.load(left, k + W::depth);
+    if constexpr (own_left.all_words + own_right.all_words < 32) {
+      auto next_left = own_left;
+      auto next_right = own_right;
+      next_right.load(right, k + W::depth), next_left.load(left, k + W::depth);
+      own_right.store(stage + W::m * 128), own_left.store(stage);
+      own_right = next_right, own_left = next_left;
+    } else {
+      own_right.store(stage + W::m * 128), own_right.load(right, k + W::depth);
+      own_left.store(stage), own_left.load(left, k + W::depth);
+    }
   });
 }
 
