@@ -28,7 +28,7 @@ struct attention_size {
     long mask_first, mask_strides[4]; // of batches, heads, rows, keys; in elements
     int parts, part_keys;             // of attention_split.metal
     int lines;                        // of ATTENTION_WIDTH keys
-    int tiles;                        // of attention_warpgroups.metal
+    int tiles, turns;                 // of attention_warpgroups.metal
     struct matrices {
         long first, row, between; // in elements: where the first matrix begins, from row to row, from matrix to matrix
         int batch, head, count;   // how many matrices further the next batch and head are, and how many there are

@@ -190,20 +190,29 @@ struct tile_of_rows {
     }
 };
 
-// Which tiles a threadgroup computes: every `groups`th. With a causal mask and fewer threadgroups than tiles, every such pair of a
-// head's tiles: the longest and the shortest, the next two, and so on to the middle one. So all pairs take equally long.
+// Which tiles a threadgroup computes: every `groups`th. With a causal mask tiles take different times; if there are fewer
+// threadgroups than tiles, it computes
+// - without size.turns, every `groups`th pair of a head's tiles: the longest and the shortest, the next two, and so on to the middle
+//   one. So all pairs take equally long.
+// - with it, tiles of all heads from the longest to the shortest, in rounds: the threadgroup that is first in one round is last in
+//   the next. So all take about as long however many there are, but heads are read anew in each round.
 struct tiles_of_group {
-    uint group, groups, row_blocks, steps;
-    bool paired;
+    uint group, groups, steps;
     tiles_of_group(uint group, uint groups, constant attention_size &size) : group(group), groups(groups) {
-        row_blocks = (size.rows + ROWS - 1) / ROWS;
-        paired = size.causal && groups < (uint)size.tiles;
-        const uint units = paired ? size.tiles / row_blocks * ((row_blocks + 1) / 2) : size.tiles;
-        steps = __smelt_ptx_broadcast((units - group + groups - 1) / groups * (paired ? 2 : 1));
+        const uint row_blocks = row_blocks_of(size), tiles = size.tiles;
+        const uint units = is_paired(size) ? tiles / row_blocks * ((row_blocks + 1) / 2) : tiles, first = size.turns ? 0 : group;
+        steps = __smelt_ptx_broadcast((units - first + groups - 1) / groups * (is_paired(size) ? 2 : 1));
     }
-    // ~0: none, as the pair is one tile.
-    uint number(uint step) thread const {
-        if (!paired) return group + step * groups;
+    static uint row_blocks_of(constant attention_size &size) { return (size.rows + ROWS - 1) / ROWS; }
+    bool is_paired(constant attention_size &size) thread const { return size.causal && !size.turns && groups < (uint)size.tiles; }
+    // ~0: none, as the pair is one tile, or in the last round.
+    uint number(uint step, constant attention_size &size) thread const {
+        const uint row_blocks = row_blocks_of(size), tiles = size.tiles;
+        if (size.turns) {
+            const uint heads = tiles / row_blocks, place = step * groups + (step % 2 ? groups - 1 - group : group);
+            return place < tiles ? place % heads * row_blocks + place / heads : ~0u;
+        }
+        if (!is_paired(size)) return group + step * groups;
         const uint pairs = (row_blocks + 1) / 2, unit = group + step / 2 * groups, head = unit / pairs, first = unit - head * pairs;
         const uint last = row_blocks - 1 - first;
         if (step % 2 && first == last) return ~0u;
@@ -262,7 +271,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         for (uint i = 0; i < 3; i++) __smelt_ptx_map_acquire(maps + 128 * i);
         uint stage = 0, parity = 1, queries_parity = 1;
         for (uint step = 0; step < tiles.steps; step++) {
-            const uint number = tiles.number(step);
+            const uint number = tiles.number(step, size);
             if (number == ~0u) continue;
             const tile_of_rows own(number, size);
             if (own.blocks == 0) continue;
@@ -291,7 +300,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     const uint queries = memory + half * 64 * 128;
     uint stage = 0, parity = 0, queries_parity = 0;
     for (uint step = 0; step < tiles.steps; step++) {
-        const uint number = tiles.number(step);
+        const uint number = tiles.number(step, size);
         if (number == ~0u) continue;
         const tile_of_rows own(number, size);
         const int own_first = own.first + half * 64, row = own_first + simdgroup % 4 * 16 + lane / 4, column = lane % 4 * 2;

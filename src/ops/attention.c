@@ -28,7 +28,7 @@ struct attention_size {
     int64_t mask_first, mask_strides[4];
     int parts, part_keys;
     int lines;
-    int tiles;
+    int tiles, turns;
     struct matrices {
         int64_t first, row, between;
         int batch, head, count, unused;
@@ -459,28 +459,30 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
-/* How many blocks of keys a threadgroup could compute in the time that its launch takes. (H200, 2026-11-30,
- * bfloat16, causal; µs in pairs, and with a threadgroup for each tile: 4 × 16 heads of 4096 rows and 128
- * elements 466 and 508, of 64 elements 351 and 405; 8 × 32 of 1024 rows and 64 elements 127 and 175. But 8 of
- * 16384 rows and 128 elements: 844 and 825.) */
-#define BLOCKS_OF_LAUNCH 3
+/* By how many blocks of keys pairs may be slower than turns, since they read fewer heads at a time. (H200,
+ * 2026-11-30, bfloat16, causal; µs in pairs, and in turns: 4 × 16 heads of 4096 rows and 128 elements 464 and
+ * 531, of 64 elements 350 and 349; 8 × 32 of 1024 rows and 64 elements 131 and 139. But 2 × 20 of 2000 rows
+ * and 64 elements 84 and 72, 20 of 2000 rows and 128 elements 76 and 56; 8 of 16384 rows and 128 elements 817
+ * and 819.) */
+#define BLOCKS_OF_TURNS 3
 
 /* The threadgroups of BY_WARPGROUPS: one for each multiprocessor, which copies its next tile while it
  * computes one. Tiles of a causal mask take different times; in pairs (tiles_of_group in the kernel) all take
  * that of row_blocks + 1 blocks of keys. Where that leaves too many multiprocessors idle in the last round,
- * each tile has a threadgroup, and the device balances them. */
-static int64_t warpgroup_groups(const struct attention *a) {
+ * threadgroups take tiles of all heads in turns. */
+static int64_t warpgroup_groups(struct attention *a) {
     int64_t tiles = tiles_of(a), most = program_warpgroup_multiprocessors(a->call.device);
     if (tiles < most || !a->size.causal) return tiles < most ? tiles : most;
     int rows = warpgroup_rows(a);
     int64_t row_blocks = (a->size.rows + (int64_t)rows - 1) / rows;
     int64_t pairs = tiles / row_blocks * ((row_blocks + 1) / 2), rounds = (pairs + most - 1) / most;
-    bool balanced = rounds * most * (row_blocks + 1) <= pairs * (row_blocks + 1 + BLOCKS_OF_LAUNCH);
-    return balanced ? most : tiles;
+    bool balanced = rounds * most * (row_blocks + 1) <= pairs * (row_blocks + 1 + BLOCKS_OF_TURNS);
+    a->size.turns = !balanced;
+    return most;
 }
 
 /* The groups of a kernel, and their threads. */
-static void choose_groups(const struct attention *a, enum kernel kernel, int rows, int keys,
+static void choose_groups(struct attention *a, enum kernel kernel, int rows, int keys,
                           smelt_dispatch_desc *dispatch) {
     int64_t row_blocks = round_up(a->size.rows, rows) / rows,
             key_blocks = round_up(a->size.keys, keys) / keys;
