@@ -101,6 +101,7 @@ NOT_ON_GPUS = {
     "that_reads_too_far": "assertions are evaluated on CPUs only",
     "read_and_thrown_away": "the value is used by a product before it is thrown away: GPUs, and runs without checks, stop at it",
     "a_matrix_out_of_bounds": "the same",
+    "a_greatest_that_no_lane_needs": "the same, of quad_max",
 }
 
 

@@ -52,7 +52,7 @@ ALONE = r"unit_device_work|unit_cuda_machine|unit_cuda_machine_trace"
 class Test:
     """One command; `cmocka`: its output tells of several tests. `inner` runs smelt itself as a child."""
 
-    def __init__(self, name, command, limit=180, cmocka=False, inner=False, environment=None):
+    def __init__(self, name, command, limit=300, cmocka=False, inner=False, environment=None):
         self.name, self.command, self.limit, self.cmocka, self.inner = name, [str(c) for c in command], limit, cmocka, inner
         self.environment = environment or {}
 

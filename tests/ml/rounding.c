@@ -36,7 +36,7 @@ static const struct {
     {"tensor.metal", "scaled", TILES},
     {"tensor.metal", "large *", CORES},
     {"tensor.metal", "relaxed *", CORES},
-    {"tensor.metal", "scaled large", CORES},
+    {"tensor.metal", "scaled large*", CORES},
     {"tensor.metal", "row", CORES},
     {"tensor.metal", "wide", CORES},
     {"tensor.metal", "registers *", TILES},
