@@ -19,6 +19,16 @@ struct header {
 
 static const char magic[8] = "smelt14";
 
+bool code_serves_all(uint32_t engine, const struct code_shape *shape) {
+    struct code_shape any = {.engine = shape->engine,
+                             .polled = shape->polled,
+                             .masked = true,
+                             .tested = shape->tested,
+                             .also = shape->also};
+    return engine_traits(engine)->serves_all &&
+           (engine_traits(shape->engine)->serves_all || memcmp(&any, shape, sizeof any) == 0);
+}
+
 void image_free(struct image *image) {
     free(image->bindings);
     free(image->tensors);

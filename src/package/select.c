@@ -149,8 +149,8 @@ const struct package_code *package_find_code(const struct package_entry *entry, 
     const struct package_code *best = NULL;
     for (int i = 0; i < entry->code_count; i++) {
         const struct package_code *code = &entry->codes[i];
-        bool serves_all = engine_traits(code->engine)->serves_all && !code->shape.joined;
-        if ((int)code->target != target || !(serves_all || shape_serves(&code->shape, wanted))) continue;
+        if ((int)code->target != target) continue;
+        if (!code_serves_all(code->engine, &code->shape) && !shape_serves(&code->shape, wanted)) continue;
         if (!best || score(code, wanted) > score(best, wanted)) best = code;
     }
     return best;

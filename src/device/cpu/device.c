@@ -209,7 +209,7 @@ static smelt_status run(const struct launch *request) {
     TRY(find_buffers(&launch, buffers, extents));
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
-    launch.scalar = launch.codes.full && cpu_code_serves_all(launch.codes.full);
+    launch.scalar = launch.codes.full && cpu_code_is_scalar(launch.codes.full);
     bool quick = cpu_codes_are_quick(&launch.codes);
     if (quick) launch.is_improved = cpu_launch_improved;
     if (request->info) request->info->quick = quick;

@@ -42,12 +42,29 @@ static smelt_status get_code(struct executable *executable, const struct code_sh
     return SMELT_OK;
 }
 
-/* If one code is the scalar engine's, it serves all groups. Returns whether one is. */
-static bool share_scalar(struct launch_codes *codes) {
-    bool full = codes->full && cpu_code_serves_all(codes->full);
-    if (!full && !(codes->edge && cpu_code_serves_all(codes->edge))) return false;
-    codes->full = codes->edge = full ? codes->full : codes->edge;
+static bool is_scalar(const struct code *code) {
+    return code && cpu_code_is_scalar(code);
+}
+
+/* All groups run scalar code if those of one kind do. Code for the edge serves full groups, too. */
+static bool share_scalar(const struct launch_shapes *shapes, struct launch_codes *codes) {
+    const struct code *full = codes->full;
+    bool serves =
+        is_scalar(full) && (!shapes->has_edge || code_serves_all(full->head.image.engine, &full->head.shape));
+    if (!serves && !is_scalar(codes->edge)) return false;
+    codes->full = codes->edge = serves ? full : codes->edge;
     return true;
+}
+
+/* Scalar code for a known size, where those at the edge are vector code: one for all groups is needed
+ * instead. */
+static bool is_divided(const struct launch_shapes *shapes, const struct launch_codes *codes) {
+    return shapes->has_edge && codes->edge && !is_scalar(codes->edge) && is_scalar(codes->full);
+}
+
+static struct code_shape general_shape(const struct launch_shapes *shapes) {
+    return (struct code_shape){
+        .engine = ENGINE_SCALAR, .tested = shapes->full.tested, .also = shapes->full.also};
 }
 
 /* The best codes that are there; true: all that are needed. */
@@ -58,7 +75,13 @@ static bool find_best(struct executable *executable, const struct launch_shapes 
         codes->full = (const struct code *)executable_find(executable, &shapes->full, false);
     if (shapes->has_edge)
         codes->edge = (const struct code *)executable_find(executable, &shapes->edge, false);
-    return share_scalar(codes) || ((codes->full || !shapes->has_full) && (codes->edge || !shapes->has_edge));
+    if (is_divided(shapes, codes)) {
+        struct code_shape general = general_shape(shapes);
+        codes->full = codes->edge = (const struct code *)executable_find(executable, &general, false);
+        return codes->full;
+    }
+    return share_scalar(shapes, codes) ||
+           ((codes->full || !shapes->has_full) && (codes->edge || !shapes->has_edge));
 }
 
 /* Compiles missing codes. Quick code for the edge runs full groups, too. */
@@ -67,11 +90,15 @@ static smelt_status make_codes(struct executable *executable, const struct launc
                                struct preparation *preparation) {
     *codes = (struct launch_codes){NULL, NULL};
     if (shapes->has_edge) TRY(get_code(executable, &shapes->edge, effort, &codes->edge, preparation));
-    if (share_scalar(codes) || !shapes->has_full) return SMELT_OK;
+    if (share_scalar(shapes, codes) || !shapes->has_full) return SMELT_OK;
     codes->full = codes->edge;
     if (!codes->edge || !codes->edge->head.image.quick)
         TRY(get_code(executable, &shapes->full, effort, &codes->full, preparation));
-    (void)share_scalar(codes);
+    if (is_divided(shapes, codes)) {
+        struct code_shape general = general_shape(shapes);
+        TRY(get_code(executable, &general, effort, &codes->full, preparation));
+    }
+    (void)share_scalar(shapes, codes);
     return SMELT_OK;
 }
 
@@ -108,7 +135,7 @@ static void improve(const struct launch *launch, const struct launch_codes *code
 #define GANGS_ALONE_SECONDS 0.2
 
 static double seconds_alone(const struct launch_codes *codes) {
-    return codes->full && cpu_code_serves_all(codes->full) ? 0 : GANGS_ALONE_SECONDS;
+    return codes->full && cpu_code_is_scalar(codes->full) ? 0 : GANGS_ALONE_SECONDS;
 }
 
 void executable_codes_improve(const struct launch *launch, const struct launch_codes *codes) {

@@ -13,9 +13,9 @@ struct code {
     gang_function *gang;     /* and if one call runs a gang */
 };
 
-/* The code is the scalar engine's, which runs all groups of any launch. */
-static inline bool cpu_code_serves_all(const struct code *code) {
-    return engine_traits(code->head.image.engine)->serves_all;
+/* A launch has scalar code or gangs, not both. */
+static inline bool cpu_code_is_scalar(const struct code *code) {
+    return !engine_traits(code->head.image.engine)->is_vector;
 }
 
 /* Of struct device. */

@@ -5,7 +5,7 @@
 /* Whether a best code can use what the launch has prepared for its quick code. It must be code of gangs. */
 static bool fits(const struct cpu_launch *launch, const struct code *quick, const struct code *best) {
     if (!best) return true;
-    if (!quick || cpu_code_serves_all(best)) return false;
+    if (!quick || cpu_code_is_scalar(best)) return false;
     const struct image *image = &best->head.image, *own = &quick->head.image;
     return image->threadgroup_bytes <= launch->static_bytes && image->binding_count == own->binding_count &&
            memcmp(image->bindings, own->bindings, (size_t)own->binding_count * sizeof *own->bindings) == 0;
