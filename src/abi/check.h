@@ -114,7 +114,7 @@ void smelt_check_stored_at(uint64_t value, const struct check_site *site, const 
 /* … that it passes to other threads: undefined values that come from outside of an array count. */
 void smelt_check_passed(uint64_t value);
 /* The thread reaches a simdgroup function or a simdgroup's barrier; then what it passes to other lanes, whose
- * shadow goes with it. operand: its number, below CHECK_MOST_SHARED: those of a product of matrices have
+ * shadow goes with it. operand: its number, below CHECK_MOST_SHARED; only products of matrices have
  * several. */
 void smelt_check_simdgroup(const struct check_site *site);
 #define CHECK_MOST_SHARED 4

@@ -79,7 +79,7 @@ struct check_lanes {
         CHECK_LANES_PRODUCT,    /* of simdgroup matrices */
         CHECK_LANES_BARRIER     /* simdgroup_barrier */
     } function;
-    enum check_scan { CHECK_NO_SCAN, CHECK_SCAN_INCLUSIVE, CHECK_SCAN_EXCLUSIVE } scan; /* collective */
+    enum check_scan { CHECK_NO_SCAN, CHECK_SCAN_INCLUSIVE, CHECK_SCAN_EXCLUSIVE } scan; /* collectives */
     uint32_t first, width;         /* lanes that perform it together: 32, or 4 of a quad */
     uint32_t active, exist;        /* those that take part; that the simdgroup has */
     uint32_t left;                 /* … and that have left by a return */

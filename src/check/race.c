@@ -6,9 +6,9 @@
  * kind. An earlier access is in order with a later one of the same threadgroup if its thread had passed fewer
  * barriers of the threadgroup then, or, in one simdgroup, fewer of the simdgroup. Accesses of different
  * threadgroups are never in order, unless the kernel uses fences: those are trusted, also where threads of
- * one threadgroup meet in between at a barrier for other memory. Within a threadgroup, they are trusted where
- * the earlier thread has called one since its access, and the later thread one since then. Two writes of the
- * same value are not a finding.
+ * one threadgroup meet in between at a barrier for other memory. Within a threadgroup, they are trusted if
+ * both threads have called one since the earlier access, for whatever memory. Two writes of the same value
+ * are not a finding.
  *
  * For every four bytes, a word, the last write and two reads by different threads since are kept: its cell.
  * Accesses of a part of a word, of elements of one or two bytes, are kept by the part's first byte, so that

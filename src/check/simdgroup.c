@@ -6,9 +6,9 @@
  * results.
  *
  * An element of a product of simdgroup matrices is undefined if an element of its row, of its column, or what
- * it is added to is; so is a sum or a scan if the value of a lane is that it depends on, and a bit of a vote
- * if its lane's condition is. Products need all lanes, barriers those that have not ended. Sums, scans and
- * votes are defined among the lanes that take part: these are findings on request. */
+ * it is added to is. A sum or a scan is undefined if a lane's value that it depends on is, and a bit of a
+ * vote if its lane's condition is. Products need all lanes, barriers those that have not ended. Sums, scans
+ * and votes are defined among the lanes that take part: missing lanes are findings on request. */
 #include "abi/simdgroup.h"
 #include "check/state.h"
 
@@ -118,7 +118,7 @@ static const struct shared_value *shared_by(const struct check *check, const str
     return lanes->active >> lane & 1 && value->shadow ? value : NULL;
 }
 
-/* Of a reduction, or a scan, which depends on the lanes before: the first undefined value. */
+/* Gives a reduction the first undefined value of its lanes, and a scan that of the lanes before. */
 static void collect(struct check *check, const struct check_lanes *lanes) {
     for (unsigned first = 0; first < CHECK_LANES; first += lanes->width) {
         struct shared_value found = {0, 0};

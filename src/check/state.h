@@ -52,7 +52,7 @@ struct thread_state {
     uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
     uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
     uint32_t all_barriers;                     /* of the threadgroup, whatever memory they name */
-    uint32_t fence;                            /* the number of its last one, among all; 0: none */
+    uint32_t fence;                            /* the number of its last one; 0: none */
     uint32_t interval[MEMORY_KINDS];           /* where it is; 0: to be found */
     const struct check_site *barrier;          /* the site of the last one that it reached; NULL: none */
     /* At a simdgroup function (simdgroup.c): its place, and the shadow of what other lanes may take. */
@@ -65,7 +65,7 @@ struct interval {
     uint32_t group, simdgroup;
     uint32_t barriers, simdgroup_barriers;
     uint32_t all_barriers;  /* of device memory; else 0 */
-    uint32_t fence, fences; /* the thread's last one, and how many there were when it began */
+    uint32_t fence, fences; /* the thread's last one; how many all threads had called at the start */
 };
 
 /* What an access is meant for. */
@@ -128,7 +128,7 @@ struct check {
     struct check_group group;
     const char *slot; /* the [[threadgroup(i)]] argument that was found last; NULL: none */
     uint64_t slot_bytes;
-    uint32_t fences; /* that threads have called */
+    uint32_t fences; /* called so far, by all threads */
 
     uint32_t thread;
     struct thread_state threads[CHECK_MOST_THREADS];

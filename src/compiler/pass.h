@@ -253,7 +253,7 @@ void specialise_limit(struct unit *unit, LLVMValueRef call);
 int simd_vector_bits(const char *cpu, const char *features);
 /* … whether it computes with halves. */
 bool simd_computes_halves(const char *cpu, const char *features);
-/* … converts vectors of them. */
+/* … whether it converts vectors of halves. */
 bool simd_converts_halves(const char *cpu, const char *features);
 /* LLVM's names of this machine's features. */
 const char *simd_host_features(void);
@@ -290,6 +290,7 @@ smelt_status pass_simd_estimates(struct unit *unit);
 smelt_status pass_simd_fused(struct unit *unit);
 /* … halves.c: CPUs without arithmetic of halves compute with floats. */
 smelt_status pass_simd_halves(struct unit *unit);
+/* … half_bits.c: CPUs without F16C convert vectors of halves by integer operations. */
 smelt_status pass_simd_half_bits(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
 /* … registers.c: vector registers hold nothing when the code begins. */

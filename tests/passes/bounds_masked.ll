@@ -1,6 +1,6 @@
-; (x << 6) / 2 of unsigned numbers becomes a shift and a mask that removes the highest bit. Such an index is linear in the loop's counter
-; if the mask removes nothing between the first round and the last, which is asked with the rest before the loop: all 31 bits
-; are compared. Another mask, which removes bits in the middle, is tested in each round.
+; (x << 6) / 2 of unsigned numbers becomes a shift and a mask that removes the highest bit. Such an index is linear in the loop's
+; counter if it does not wrap around in the mask's 31 bits between the first round and the last: tested before the loop. An index whose
+; mask also removes a low bit is tested in each round.
 ; run: simd bounds tested=1
 ; expect: icmp ugt i32 %{first:…}, %{last:…}
 ; expect: icmp ugt i64 %{…}, 2147483647

@@ -1,5 +1,5 @@
-; What a reduction over the simdgroup gives, and what is computed from it, has one element for each simdgroup of the gang. The loop
-; carries it so. Lanes get copies where they need it.
+; The result of a reduction over the simdgroup, and what is computed from it, is a vector with an element for each simdgroup of the
+; gang, also as a phi of a loop. A store by all lanes gets copies of the elements.
 ; run: simd simd-gang threads=64
 ; expect: phi <2 x float>
 ; expect: %{half:…} = fmul <2 x float> %

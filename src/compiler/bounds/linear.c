@@ -55,8 +55,8 @@ static unsigned no_zeros(void *context, LLVMValueRef source) {
     return 0;
 }
 
-/* Of an `and` that only removes high bits, for the bits below the mask are 0 anyway, as in (x << 6) / 2 of
- * unsigned numbers: how many bits stay. 0: another value. */
+/* How many bits are left by an `and` that only removes high bits: those below its mask are 0 anyway, as in
+ * (x << 6) / 2 of unsigned numbers. 0: another value. */
 static unsigned kept_bits(LLVMValueRef value) {
     const struct zeros_rules rules = {.of_source = no_zeros};
     uint64_t mask;
@@ -471,7 +471,7 @@ static LLVMValueRef detour_of(struct round *first, struct round *last, bool coun
     return bounds_either(b, bad, LLVMBuildICmp(builder, LLVMIntUGT, way, all, ""));
 }
 
-/* The same of all that `and` removes bits of, among what a narrow value is computed from. */
+/* The same for every `and` among what a narrow value is computed from. */
 static bool masks_detour(struct round *first, struct round *last, bool down, LLVMValueRef value,
                          LLVMValueRef *bad) {
     const struct linear *l = first->linear;

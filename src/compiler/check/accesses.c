@@ -238,8 +238,8 @@ static void announce_function(struct unit *unit, LLVMValueRef call) {
     check_call(unit, "smelt_check_simdgroup", LLVMVoidTypeInContext(unit->context), &site, 1, false);
 }
 
-/* The operands that lanes give to others, whose undefined values the result then has; the rest are the same
- * in all lanes, or choose one. */
+/* The operands that lanes give to others: the result is undefined where these are. The other operands are the
+ * same in all lanes, or select a lane. */
 static void shared_operands(enum intrinsic intrinsic, unsigned count, unsigned *first, unsigned *end) {
     *first = 0;
     *end = count;

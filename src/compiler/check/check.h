@@ -54,7 +54,7 @@ smelt_status pass_check_private(struct unit *unit);
 
 /* A mark of where a variable's life begins or ends. */
 bool check_is_lifetime(LLVMValueRef call);
-/* Adds what a step with constant indexes adds, in bytes; false: one is not constant. */
+/* Adds the bytes that a getelementptr with constant indexes adds; false: an index is not constant. */
 bool check_constant_offset(struct unit *unit, LLVMValueRef gep, uint64_t *offset);
 /* Replaces pointers in variables of the function that are written once by the pointer that is written. */
 smelt_status check_forward_pointers(struct unit *unit, LLVMValueRef function);

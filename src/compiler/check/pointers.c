@@ -1,4 +1,4 @@
-/* Replaces pointers in private variables that are written once, such as `this`, reference parameters of
+/* Replaces pointers that are written once to private variables, such as `this`, reference parameters of
  * inlined functions and what lambdas capture by reference, by the pointer that is written. Otherwise any code
  * might access the variable that it points to, and the checker would be asked about each access, without
  * knowing which array a pointer in that variable belongs to.

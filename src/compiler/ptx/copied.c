@@ -8,7 +8,7 @@
  * on other GPUs. If every store to the array is such a copy, an element that was set is the constant table's,
  * so that a look-up need not load at all (nibbles.c).
  *
- * Requires: the retargeted module, threadgroup variables apart. Maintains: what the code does. */
+ * Requires: the retargeted module, with a global for each threadgroup variable. Maintains: results. */
 #include "compiler/ptx/ptx.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Neighbouring narrow elements of each lane, where the lanes' elements follow one another without gaps, as
- * those of half2, half4 and uchar4 in order: whole vectors are loaded, and parted into one vector per
- * element. Element by element, each would take a window of its own, shifted by one element.
+/* Loads of two or four neighbouring narrow elements per lane, where the lanes' elements follow one another
+ * without gaps, as in arrays of half2, half4 and uchar4: whole vectors are loaded and split into one vector
+ * per element. Loaded one by one, each element would take a window of its own, shifted by one element.
  *
  * Requires: all lanes of the chunk are on. */
 #include "compiler/simd/lanes.h"
@@ -8,8 +8,8 @@
 
 enum { WORD_BYTES = 4 };
 
-/* Bytes are shifted out of words, which also serves for words of two integers: LLVM makes the conversion that
- * follows of it. Halves are shuffled: with 512 bits, only four of them, since two are as fast one by one. */
+/* Integers are shifted out of words: LLVM combines the shift with a conversion that follows. Halves are
+ * shuffled; with 512 bits, only groups of four are, since two are as fast one by one. */
 bool dense_suits(const struct simd *s, LLVMTypeRef element, int64_t size, int count) {
     bool whole = s->chunk_lanes == s->vector_bits / 32 && s->vector_bits >= 256;
     bool integer = LLVMGetTypeKind(element) == LLVMIntegerTypeKind;
@@ -37,7 +37,7 @@ static void shift_out(struct simd *s, const struct dense *d, LLVMValueRef *value
     }
 }
 
-static void part_pairs(struct simd *s, const struct dense *d, LLVMValueRef *values) {
+static void split_pairs(struct simd *s, const struct dense *d, LLVMValueRef *values) {
     int lanes = s->chunk_lanes, indexes[GANG_MAX_LANES];
     LLVMValueRef all = load(s, LLVMVectorType(d->bits, 2 * (unsigned)lanes), d->address, 0, d->align);
     for (int i = 0; i < 2 * lanes; i++) indexes[i] = i % lanes * 2 + i / lanes;
@@ -48,7 +48,7 @@ static void part_pairs(struct simd *s, const struct dense *d, LLVMValueRef *valu
 /* Four elements per lane, in two vectors. With 512 bits, one instruction takes each value from both. With 256
  * bits, the elements of two lanes are first brought together in each part of 128 bits. Then words are
  * interleaved and put in order: two values in each vector. */
-static void part_fours(struct simd *s, const struct dense *d, LLVMValueRef *values) {
+static void split_fours(struct simd *s, const struct dense *d, LLVMValueRef *values) {
     LLVMBuilderRef b = s->unit->builder;
     int lanes = s->chunk_lanes, indexes[GANG_MAX_LANES];
     LLVMTypeRef type = LLVMVectorType(d->bits, 2 * (unsigned)lanes), words = chunk_type(s, type_i32(s->unit));
@@ -75,9 +75,9 @@ static void part_fours(struct simd *s, const struct dense *d, LLVMValueRef *valu
 
 void dense_load(struct simd *s, const struct dense *d, LLVMValueRef *values) {
     if (d->count == 4 && d->size == 2)
-        part_fours(s, d, values);
+        split_fours(s, d, values);
     else if (d->integer)
         shift_out(s, d, values);
     else
-        part_pairs(s, d, values);
+        split_pairs(s, d, values);
 }

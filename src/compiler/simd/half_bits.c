@@ -1,10 +1,10 @@
-/* CPUs without F16C (SSE2): conversions between vectors of half and float as integer operations on all lanes.
- * LLVM calls a function for each lane.
+/* On CPUs without F16C (SSE2), vectors of half and float are converted by integer operations on all lanes.
+ * LLVM would call a function for each lane.
  *
- * Bits are those of F16C: of a signalling NaN, the quiet one; floats are rounded to the nearest half, ties to
- * even.
+ * The results are those of F16C: signalling NaNs become quiet, and floats are rounded to the nearest half,
+ * ties to even.
  *
- * Requires: the gang's code. Establishes: such CPUs convert without calls, except single numbers. */
+ * Requires: the gang's code. Establishes: only single numbers are converted by calls. */
 #include "compiler/pass.h"
 
 #include <llvm-c/DebugInfo.h>

@@ -538,7 +538,7 @@ static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
     if (group->dense && !mask_chunk(s, chunk)) {
         group->serial = -1;
         if (chunk == 0)
-            simd_remark(s, group->place, "load: vectors that lanes side by side share, parted by shuffles");
+            simd_remark(s, group->place, "load: whole vectors for lanes side by side, split into elements");
         emit_dense(s, group, chunk);
         return;
     }

@@ -1,9 +1,9 @@
-/* Values that all lanes of a simdgroup share, in gangs of several simdgroups: what a reduction returns, and
- * what is computed from that. Attention by simdgroups computes two exponentials from each sum. One short
- * vector, with an element for each simdgroup, serves all chunks; chunks get copies of an element where they
- * need it.
+/* Values that all lanes of a simdgroup share, in gangs of several simdgroups: results of reductions, and what
+ * is computed from these. Attention by simdgroups computes two exponentials from each sum. Such a value is
+ * kept in one short vector with an element per simdgroup, in the place of a scalar, and computed once for all
+ * chunks. Chunks that use it get copies of their simdgroup's element.
  *
- * Establishes: `packed` of varying values. Such a value's vector takes the place of a scalar. */
+ * Establishes: `packed` of varying values. */
 #include "compiler/simd/packed.h"
 #include "compiler/simd/arithmetic.h"
 #include "compiler/combine.h"
@@ -38,7 +38,7 @@ static bool is_number(LLVMTypeRef type) {
     return kind == LLVMIntegerTypeKind || kind == LLVMHalfTypeKind || kind == LLVMFloatTypeKind;
 }
 
-/* Instructions that arithmetic.c writes without a look at masks. */
+/* Instructions for which arithmetic.c needs no masks. */
 static bool suits(LLVMValueRef i) {
     if (!is_number(LLVMTypeOf(i))) return false;
     for (int o = 0; o < LLVMGetNumOperands(i); o++) {

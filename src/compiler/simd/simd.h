@@ -177,22 +177,22 @@ LLVMValueRef mask_all(struct simd *s); /* a chunk's mask of ones */
 /* ---- Values during emission (values.c). The builder is in the code of block s->current. */
 struct value *value_of(struct simd *s, LLVMValueRef original); /* finds or adds */
 int shape_of(struct simd *s, LLVMValueRef original);           /* constants are uniform */
-/* Lane 0's value; only of uniform and affine values. */
+/* Lane 0's value, of uniform and affine values; of a packed value, its vector. */
 LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
 /* Of a piece (piece.c): the scalar of one chunk. */
 LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 /* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
+/* The same as it is kept: of a half of a matrix, a row. */
+LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk);
 /* Whether a value that is not an operand of the current instruction is available here. */
 bool value_is_here(struct simd *s, LLVMValueRef original);
 /* Values that the lanes of each simdgroup share (packed.c): vectors with an element for each of the gang's
- * simdgroups. packed_of: of such a value, or of another that one is computed from. */
+ * simdgroups. packed_of: the vector of such a value, or of an operand of one. */
 bool packed_is(struct simd *s, LLVMValueRef original);
 int packed_count(const struct simd *s);
 LLVMTypeRef packed_type(struct simd *s, LLVMTypeRef element);
 LLVMValueRef packed_of(struct simd *s, LLVMValueRef original);
-/* The same as it is kept: of a half of a matrix, a row. */
-LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk);
 /* The code of an instruction. Kept in stack slots if other blocks need it. */
 void scalar_set(struct simd *s, LLVMValueRef original, LLVMValueRef scalar);
 void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector);
