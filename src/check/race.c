@@ -6,9 +6,9 @@
  * kind. An earlier access is in order with a later one of the same threadgroup if its thread had passed fewer
  * barriers of the threadgroup then, or, in one simdgroup, fewer of the simdgroup. Accesses of different
  * threadgroups are never in order, unless the kernel uses fences: those are trusted, also where threads of
- * one threadgroup meet in between at a barrier for other memory. Within a threadgroup, they are trusted if
- * both threads have called one since the earlier access, for whatever memory. Two writes of the same value
- * are not a finding.
+ * one threadgroup meet in between at a barrier for other memory. Within a threadgroup, they are trusted for
+ * device memory if both threads have called one since the earlier access. Two writes of the same value are
+ * not a finding.
  *
  * For every four bytes, a word, the last write and two reads by different threads since are kept: its cell.
  * Accesses of a part of a word, of elements of one or two bytes, are kept by the part's first byte, so that
@@ -70,14 +70,15 @@ static uint32_t add_interval(struct check *check, const struct interval *interva
 static uint32_t current_interval(struct check *check, enum memory_kind kind) {
     struct thread_state *thread = &check->threads[check->thread];
     if (thread->interval[kind]) return thread->interval[kind];
+    bool device = kind == DEVICE_MEMORY;
     uint32_t simdgroup = check->thread / CHECK_LANES, *latest = &check->latest[simdgroup][kind];
     struct interval now = {.group = check->group.number,
                            .simdgroup = simdgroup,
                            .barriers = thread->barriers[kind],
                            .simdgroup_barriers = thread->simdgroup_barriers[kind],
-                           .all_barriers = kind == DEVICE_MEMORY ? thread->all_barriers : 0,
-                           .fence = thread->fence,
-                           .fences = check->fences};
+                           .all_barriers = device ? thread->all_barriers : 0,
+                           .fence = device ? thread->fence : 0,
+                           .fences = device ? check->fences : 0};
     const struct interval *known = *latest ? &check->intervals[*latest] : NULL;
     if (!known || known->group != now.group || known->barriers != now.barriers ||
         known->simdgroup_barriers != now.simdgroup_barriers || known->all_barriers != now.all_barriers ||

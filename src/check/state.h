@@ -64,7 +64,8 @@ struct thread_state {
 struct interval {
     uint32_t group, simdgroup;
     uint32_t barriers, simdgroup_barriers;
-    uint32_t all_barriers;  /* of device memory; else 0 */
+    /* Of device memory; else 0. */
+    uint32_t all_barriers;
     uint32_t fence, fences; /* the thread's last one; how many all threads had called at the start */
 };
 

@@ -229,3 +229,12 @@ kernel void the_other_threads_lack_a_fence(device atomic_uint *count [[buffer(0)
   for (uint k = 0; k < 64; k++) sum += d[k]; // SM002 SM003 d
   o[0] = sum;
 }
+
+// run: -b 0=arange:float32:64 -b 1=zeros:float32:64 --grid 64 --threadgroup 64
+kernel void a_fence_for_other_memory(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                     uint t [[thread_position_in_threadgroup]]) {
+  threadgroup float tile[64];
+  tile[t] = a[t];
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+  if (t >= 32) o[t] = tile[t - 32]; // SM002 tile
+}
