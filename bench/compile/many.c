@@ -166,7 +166,7 @@ smelt_status bench_compile_many(struct bench *bench) {
          .measure = time_loads,
          .context = &fifty,
          .bar = twice},
-        /* 150 more that find the code on the disk, and start a thread each: no bar. */
+        /* No bar: 150 more loads, which find the code on the disk. */
         {.job = "a new library",
          .variant = "200 loads, 200 threads",
          .anchor = "one load",

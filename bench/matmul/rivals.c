@@ -1,4 +1,5 @@
-/* What the ladder is compared with: OpenBLAS or cuBLAS, and as many multiply-adds as the device can do. */
+/* What the ladder is compared with: OpenBLAS or cuBLAS, as many multiply-adds as the device can do, and a
+ * copy. */
 #include "bench/cpu/cpu.h"
 #include "bench/cpu/memory.h"
 #include "bench/cpu/openblas.h"
@@ -80,8 +81,7 @@ static const char *open_library(const struct ladder *ladder) {
 #define PEAK_THREADS (1 << 20)
 #define PEAK_WORK (2.0 * 3 * 4096 * PEAK_THREADS) /* of multiply_adds.metal */
 
-/* Of tensor_peak.metal. So many threadgroups that those of the last wave, if it is not full, matter little.
- */
+/* Of tensor_peak.metal. With this many threadgroups, a last wave that is not full matters little. */
 #define TENSOR_ROUNDS 128
 #define TENSOR_GROUPS (1 << 13)
 #define TENSOR_ELEMENTS (128 * 64 + 64 * 256)
@@ -123,7 +123,7 @@ static const char *no_peak(const struct ladder *ladder) {
     const char *description = smelt_device_description(ladder->device);
     if (ladder->dtype == SMELT_FLOAT32 || (description && strstr(description, "compute capability 9.0")))
         return NULL;
-    return "that of tensor cores is measured on compute capability 9.0 only";
+    return "the peak of tensor cores is measured on compute capability 9.0 only";
 }
 
 static smelt_status measure_peak(void *context, double *seconds) {
@@ -131,7 +131,7 @@ static smelt_status measure_peak(void *context, double *seconds) {
     return ladder_time(context, ladder->tiles ? run_tensor_peak : run_peak, context, 1, seconds);
 }
 
-/* That of float32 without tensor cores, or that of tensor cores. */
+/* For float32, the peak without tensor cores; for other dtypes, that of tensor cores. */
 static smelt_status open_peak(struct ladder *ladder) {
     bool tensor = ladder->dtype != SMELT_FLOAT32;
     int64_t results = tensor ? 256 * TENSOR_GROUPS : PEAK_THREADS;

@@ -1,7 +1,6 @@
 /* matmul2d of fp8 matrices on the GPU, with scales of blocks and without, next to cuBLAS, as PyTorch calls
- * it. Both multiply numbers of the same distribution: what a GPU computes in a second depends on how many
- * bits change, as its power is limited. (An H200, 2026-11-29: random bits take cuBLAS 825 µs, numbers from
- * -0.5 to 0.5 754 µs.) */
+ * it. Both multiply numbers of the same distribution: a GPU's power is limited, so its speed depends on how
+ * many bits change. */
 #include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 #include "bench/peers.h"
@@ -22,7 +21,7 @@ struct tile {
     int64_t rows, columns, threads;
 };
 
-/* The bar is the last tile's. */
+/* Only the last tile has the bar. */
 static const struct fp8_job {
     bool scaled;
     double bar;
@@ -104,7 +103,7 @@ static double element(const struct fp8_product *product, int operand, int64_t at
 static bool check_product(void *context, const void *output, char *message, size_t size) {
     const struct fp8_product *product = context;
     int64_t n = product->side;
-    /* The tensor cores add up 128 products of bytes in sums of about 14 bits. */
+    /* Of relaxed products: the tensor cores add up 128 products of bytes in sums of about 14 bits. */
     double unit = product->job->scaled ? 0x1p-16 : 0x1p-13;
     for (int64_t i = 0; i < n * n; i++) {
         double value = gpu_widen_half(((const uint16_t *)output)[i]), expected = 0, sizes = 0;
