@@ -4,8 +4,8 @@
 // The simdgroup's lanes are queries. Scores lie in threadgroup memory as keys × queries, so each lane walks down a column,
 // and no sum or maximum crosses lanes. That is also how the engine reads and writes them without packing: keys are the
 // left operand of the first product, line by line; weights are the left operand of the second, column by column.
-// The launch gives the room for the scores of as many keys as there are, up to KEYS: threadgroup memory is filled before
-// each group, which took a fourth of a call on 16 keys (2.5 of 11 µs).
+// The launch allocates scores for min(KEYS, number of keys): threadgroup memory is filled before each group, which for all
+// KEYS took a quarter of a call on 16 keys (2.5 of 11 µs).
 
 constant constexpr int LANES = 32, PARTS = ROWS / LANES;
 // Columns of queries begin in different sets of the first-level cache.
@@ -30,7 +30,8 @@ kernel void smelt_attention_host(device const T *q [[buffer(0)]], device const T
                                  device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
                                  constant attention_size &size [[buffer(4)]],
                                  device float *sums [[buffer(5)]] MASK_PARAMETER SINKS_PARAMETER,
-                                 threadgroup float *scores [[threadgroup(0)]], uint3 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+                                 threadgroup float *scores [[threadgroup(0)]], uint3 group [[threadgroup_position_in_grid]],
+                                 uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float totals[ROWS * D], factors[ROWS];
     const int first = group.x * ROWS, rows = min(ROWS, size.rows - first);
     const int width = (rows + 15) / 16 * 16; // of the scores that are computed

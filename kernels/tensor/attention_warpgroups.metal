@@ -195,7 +195,7 @@ struct tile_of_rows {
 // - without size.turns, every `groups`th pair of a head's tiles: the longest and the shortest, the next two, and so on to the middle
 //   one. So all pairs take equally long.
 // - with it, tiles of all heads from the longest to the shortest, in rounds: the threadgroup that is first in one round is last in
-//   the next. So all take about as long however many there are, but heads are read anew in each round.
+//   the next. So all threadgroups take about equally long for any number of tiles, but each round reads the keys of all heads.
 struct tiles_of_group {
     uint group, groups, steps;
     tiles_of_group(uint group, uint groups, constant attention_size &size) : group(group), groups(groups) {

@@ -399,8 +399,8 @@ private:
     uint group = __smelt_thread_index() >> 7;
     int first_row = W::first_row(group), first_column = W::first_column(group);
     if constexpr (__tensor_ops_detail::is_cooperative<D>) {
-      // Slots lie elsewhere: by way of staging memory, which the products have left. Sums of rows and columns that the operands do
-      // not have may be anything.
+      // Slots lie elsewhere: by way of staging memory, which the products have left. Sums of rows and columns beyond the
+      // operands are undefined and become 0.
       __smelt_threadgroup float *all = (__smelt_threadgroup float *)__smelt_staging(W::bytes);
       _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) {
         int row = first_row + W::row(at), column = first_column + W::column(at);

@@ -86,7 +86,7 @@ template <class Element, class T> struct eights {
     }
   }
 
-  // A code of ue8m0 as a pair of bfloat. Without choices: the compiler makes branches of them, which keep apart the runs around.
+  // A code of ue8m0 as a pair of bfloat. Without conditions: the compiler turns them into branches, which keep it from interleaving neighbouring runs.
   METAL_FUNC static uint scale_of(uint code) { return (metal::max(code << 7, 0x40u) | (code + 1 >> 8) << 6) * 0x10001u; }
 
   // Pairs of Element of eight elements, `words` words. `scale`: of scale_of.
@@ -123,7 +123,7 @@ template <class W, class T, uint Lines, uint Run> struct converted_operand {
   METAL_FUNC void begin(const T &operand, uint held_lines, uint held_terms) {
     line = __smelt_thread_index() / runs, run = __smelt_thread_index() % runs, terms = held_terms;
     _Pragma("clang loop unroll(full)") for (uint i = 0; i < count; i++) lines[i] = metal::min(line + i * step, held_lines - 1);
-    // In a form that shows the alignment.
+    // Masked, so that the compiler knows the alignment.
     constexpr uint run_bytes = Run * own::bits / 8, aligned = run_bytes < 16 ? run_bytes : 16;
     line_bytes = (uint)own::line_bytes(operand) & -aligned;
     address = (own::first(operand) & -(ulong)aligned) + run * run_bytes;

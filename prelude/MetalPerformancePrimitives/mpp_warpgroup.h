@@ -252,8 +252,8 @@ METAL_FUNC void stage_operand(const T &operand, uint k, uint lines, uint terms, 
   }
 }
 
-// Multiplies stage after stage, which `fill(k, address)` fills with terms from `k` on. Of three stages, one is filled while the
-// products of the two before it go on or wait. Those of the stage that is filled next are done at the barrier.
+// Multiplies stage by stage; `fill(k, address)` fills a stage with the terms from `k` on. Of three stages, one is filled while the
+// products of the other two are computed. At the barrier, those of the stage that is filled next have ended.
 template <class W, class Fill> METAL_FUNC void multiply_filled(uint terms, float (&sums)[W::sums], const Fill &fill) {
   uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7);
   uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes)), stage = memory;
@@ -278,8 +278,8 @@ METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, ui
   });
 }
 
-// Operands that threads convert a run at a time. The elements of the next stage are loaded before, if registers have room for
-// both; otherwise where those of this one have been converted.
+// Operands that threads convert a run at a time. If registers have room for the elements of two stages, those of the next
+// stage are loaded before those of this one are converted, otherwise afterwards.
 template <class W, uint Run, class L, class R>
 METAL_FUNC void multiply_by_runs(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
   converted_operand<W, L, W::m, Run> own_left;
@@ -300,7 +300,8 @@ METAL_FUNC void multiply_by_runs(const L &left, const R &right, uint rows, uint 
   });
 }
 
-// Whether threads may convert the operands so. With scales, 32 terms belong together anyway, so shorter runs do not pay for their code.
+// Whether threads can convert the operands in runs. With scales, a block usually has 32 terms, so shorter runs are not worth their
+// code.
 template <class W, uint Run, class L, class R> constexpr bool has_runs() {
   using left = eights<typename W::element, L>;
   using right = eights<typename W::element, R>;

@@ -59,7 +59,7 @@ static bool import_all(PyObject *const *objects, smelt_array **arrays, enum arra
     return true;
 }
 
-/* The number; 1/√depth for None. False with an exception. */
+/* The number, or 1/√(elements of a head) for None. False with an exception. */
 static bool read_scale(PyObject *o, const smelt_array *q, double *scale) {
     smelt_shape shape = smelt_array_shape(q);
     *scale =
@@ -67,8 +67,9 @@ static bool read_scale(PyObject *o, const smelt_array *q, double *scale) {
     return !PyErr_Occurred();
 }
 
-/* For arrays of any library, on its current stream. No smelt.array is created for them. The arguments are
- * taken as they lie: a call on few elements takes as long on the host as it takes to read them. */
+/* For arrays of any library, on its current stream. No smelt.array is created for them. Takes an
+ * array of arguments instead of a tuple, since reading arguments is much of the time of a call on few
+ * elements. */
 static PyObject *attention_of(PyObject *self, PyObject *const *objects, Py_ssize_t count) {
     PyObject *result = NULL;
     enum array_kind kind;
@@ -128,7 +129,7 @@ static PyMethodDef functions[] = {
     {"attention_of", (PyCFunction)(void (*)(void))attention_of, METH_FASTCALL,
      "attention_of(q, k, v, mask, sinks, bias_lines, bias_columns, scale, causal, with_sums, /)\n--\n\nThe "
      "result, an array of the library of q; with_sums: a pair of it and the logarithms of its rows' sums. "
-     "scale None: 1 by the root of the size of a head."},
+     "scale None: 1/sqrt(elements of a head)."},
     {"attention_vjp", attention_vjp, METH_VARARGS,
      "attention_vjp(q, k, v, mask, sinks, scale, causal, out, logsumexp, cotangent, /)\n--\n\nThe gradients "
      "by "

@@ -159,13 +159,13 @@ static int64_t row_step(const smelt_array *array) {
 
 /* ---- Transposed copies. */
 
-/* Whole lines of the cache on both sides. (Sapphire Rapids, 5120 x 1280 floats, processor time: 35 ms row by
- * row, 10 to 12 by such blocks.) */
+/* Of floats, a block has whole cache lines on both sides. (Sapphire Rapids, 5120 x 1280 floats, processor
+ * time: 35 ms row by row, 10 to 12 ms by blocks.) */
 #define BLOCK_ROWS 32
 #define BLOCK_COLUMNS 16
 
-/* The dimension whose elements follow each other in `from`, if it is not the last, as of a transposed matrix;
- * -1: none. */
+/* The dimension of `from` with stride 1 if it is not the last one, as in a transposed matrix; otherwise -1.
+ */
 static int dense_dimension(const smelt_array *from) {
     int last = from->shape.ndim - 1;
     if (last < 1 || from->strides[last] == 1 || from->shape.size[last] == 1) return -1;
@@ -174,7 +174,7 @@ static int dense_dimension(const smelt_array *from) {
     return -1;
 }
 
-/* A block of rows, whose elements follow each other in `from`, and columns, which do in `to`. */
+/* Rows follow each other in `from`, columns in `to`. */
 struct block {
     char *to;
     const char *from;
@@ -199,8 +199,8 @@ static void transpose_block(const struct block *b, size_t bytes) {
         TRANSPOSE(uint64_t)
 }
 
-/* By blocks: row by row, each line of the cache would be loaded once for each of its elements. `to` is dense
- * in its last dimension, `from` in dimension d. */
+/* Copies by blocks: row by row, each cache line would be loaded once for each of its elements. The last
+ * dimension of `to` and dimension d of `from` have stride 1. */
 static void copy_transposed(smelt_array *to, const smelt_array *from, int d) {
     const int64_t bytes = (int64_t)smelt_dtype_bytes(to->dtype);
     const int last = to->shape.ndim - 1;

@@ -1,9 +1,9 @@
 /* malloc of smelt-cc1, and how its own code is mapped.
  *
  * clang and LLVM allocate a small object every 2,000 instructions, and glibc's malloc took a twentieth of a
- * small compile. Here a size class has a list of its free blocks, and memory that no list has comes from the
- * end of a step of HEAP_STEP bytes. Blocks are neither split nor joined, and only the largest go back to the
- * system: the process compiles once. It has one thread, so there are no locks. */
+ * small compile. Here each size class has a list of free blocks; if it is empty, a block is cut from a heap
+ * that grows in steps of HEAP_STEP bytes. Blocks are neither split nor joined, and only the largest are
+ * returned to the system, since the process compiles once. It has one thread, so there are no locks. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -12,13 +12,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What the heap grows by, in huge pages: a compile of a small kernel needs two of them, and would take a
- * thousand faults for small ones. */
+/* The heap grows in huge pages: a compile of a small kernel needs two of them; with small pages it would take
+ * a thousand faults. */
 #define HEAP_STEP ((size_t)16 << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Every block has its class in the eight bytes in front of it, so that what is allocated is 8 modulo 16 long
- * and begins at multiples of 16. */
+/* Every block begins with a header of eight bytes, which holds its class. The caller's memory follows it at a
+ * multiple of 16 bytes. */
 #define HEADER sizeof(uint64_t)
 #define ALIGNMENT 16
 
@@ -37,7 +37,7 @@ struct free_block {
 static struct free_block *lists[CLASSES];
 static char *heap, *heap_end;
 
-/* Of a block with its header. */
+/* `size` includes the header. */
 static unsigned class_of(size_t size) {
     if (size <= SMALL) return (unsigned)((size + ALIGNMENT - 1) / ALIGNMENT - 1);
     unsigned log = 63U - (unsigned)__builtin_clzll(size - 1);
@@ -50,7 +50,8 @@ static size_t size_of(unsigned class) {
     return (size_t)(4 + step % 4 + 1) << (8 + step / 4);
 }
 
-/* The header: the class, and from where the block begins to what the caller has. */
+/* The header: the class in the low 8 bits, and above it the distance from the block's first usable byte to
+ * the caller's memory, which is not 0 if that is aligned to more than 16 bytes. */
 static uint64_t *header_of(void *memory) {
     return (uint64_t *)memory - 1;
 }
@@ -68,7 +69,8 @@ static void *map(size_t size) {
     return NULL;
 }
 
-/* Where memory is limited, the last of it comes in small steps. */
+/* Makes room for a block of `size` bytes. If memory is too short for a whole step, takes only what the block
+ * needs. */
 static bool grow(size_t size) {
     char *bytes = map(HEAP_STEP + HUGE_PAGE);
     if (bytes) {
@@ -85,7 +87,7 @@ static bool grow(size_t size) {
     return true;
 }
 
-/* The mapping's size comes first. */
+/* A mapping of its own, which begins with its size. */
 static void *take_large(size_t size) {
     size_t whole = (size + ALIGNMENT + 4095) & ~(size_t)4095;
     if (whole < size) {
@@ -99,7 +101,7 @@ static void *take_large(size_t size) {
     return bytes + 2;
 }
 
-/* *fresh: the memory is zero. */
+/* *fresh: the memory was never used, so it is zero. */
 static void *take(size_t size, bool *fresh) {
     *fresh = true;
     if (size >= LARGE - HEADER) return take_large(size);
@@ -154,7 +156,7 @@ static void *take_aligned(size_t alignment, size_t size) {
     return memory;
 }
 
-/* ---- In C's words. */
+/* ---- The functions of <stdlib.h> and <malloc.h>. */
 
 void *malloc(size_t size) {
     bool fresh;
@@ -207,7 +209,7 @@ size_t malloc_usable_size(void *memory) {
     return memory ? room_of(memory) : 0;
 }
 
-/* LLVM's timers ask; smelt-cc1 does not print them. */
+/* LLVM's timers call these, but smelt-cc1 does not print them. */
 struct mallinfo mallinfo(void) {
     return (struct mallinfo){0};
 }
@@ -222,9 +224,9 @@ struct mallinfo2 mallinfo2(void) {
 
 extern const char __executable_start[], etext[];
 
-/* Code that is read from the disk now comes in huge pages, if the file system has them: the process that
- * reads it, and each later one, takes a sixth less. Before anything else runs, so that nothing is read in
- * small pieces. */
+/* Asks for huge pages for code that is read from the disk from now on, if the file system has them: this
+ * process, and each later one, takes a sixth less time. Runs before all other code, so that nothing is read
+ * in small pages. */
 __attribute__((constructor(101))) static void map_code(void) {
     uintptr_t start = (uintptr_t)__executable_start & ~(uintptr_t)(HUGE_PAGE - 1);
     uintptr_t end = ((uintptr_t)etext + 4095) & ~(uintptr_t)4095;

@@ -57,8 +57,8 @@ static void give_slot(void *slot) {
     compile_slot_give(slot);
 }
 
-/* The slot is held while smelt-cc1 runs and not while its files are prepared and read: then the next one
- * runs. */
+/* The slot is held only while smelt-cc1 runs: while its input is prepared and its output read, another
+ * compiler can run. */
 static smelt_status run(const struct clang *clang, const struct clang_request *source,
                         const struct text *request, const struct compiling *compiling,
                         struct compile_whole *whole) {

@@ -459,11 +459,11 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
-/* By how many blocks of keys pairs may be slower than turns, since they read fewer heads at a time. (H200,
- * 2026-11-30, bfloat16, causal; µs in pairs, and in turns: 4 × 16 heads of 4096 rows and 128 elements 464 and
- * 531, of 64 elements 350 and 349; 8 × 32 of 1024 rows and 64 elements 131 and 139. But 2 × 20 of 2000 rows
- * and 64 elements 84 and 72, 20 of 2000 rows and 128 elements 76 and 56; 8 of 16384 rows and 128 elements 817
- * and 819.) */
+/* Pairs are preferred even if idle multiprocessors cost the time of this many blocks of keys, since they read
+ * fewer heads at a time. (H200, 2026-11-30, bfloat16, causal; µs in pairs, and in turns: 4 × 16 heads of 4096
+ * rows and 128 elements 464 and 531, of 64 elements 350 and 349; 8 × 32 of 1024 rows and 64 elements 131 and
+ * 139. But 2 × 20 of 2000 rows and 64 elements 84 and 72, 20 of 2000 rows and 128 elements 76 and 56; 8 of
+ * 16384 rows and 128 elements 817 and 819.) */
 #define BLOCKS_OF_TURNS 3
 
 /* The threadgroups of BY_WARPGROUPS: one for each multiprocessor, which copies its next tile while it
@@ -506,7 +506,7 @@ static void choose_groups(struct attention *a, enum kernel kernel, int rows, int
     }
     memcpy(dispatch->groups, groups, sizeof groups);
     dispatch->threadgroup[0] = threads;
-    if (kernel == ON_HOST) /* scores of the keys: LINE floats for each */
+    if (kernel == ON_HOST) /* scores: LINE floats (attention_host.metal) per key */
         dispatch->threadgroup_memory[0] =
             sizeof(float) * (size_t)(rows + 16) * (size_t)(a->size.keys < keys ? a->size.keys : keys);
 }
@@ -612,8 +612,8 @@ static smelt_shape shape_of_results(const struct attention *a) {
     return shape;
 }
 
-/* The result, with room after it for the sums of its rows, which all kernels write: to a GPU's host, a block
- * of their own would take as long as a launch. `sums` needs no release. */
+/* The result, followed in its memory by the sums of its rows, which all kernels write: on a GPU, to allocate
+ * a second block takes the host as long as a launch. `sums` needs no release. */
 static smelt_status create_joined(const struct attention *a, smelt_array **out, smelt_array *sums) {
     const smelt_shape results = shape_of_results(a), rows = shape_of_sums(a);
     const int64_t width = (int64_t)smelt_dtype_bytes(a->dtype), row_count = shape_product(&rows);

@@ -139,7 +139,7 @@ static int64_t tiles_of(const struct matrices *m) {
  * several, or they are small. */
 static void choose_tiles(const struct product *p, struct matrices *m, bool few) {
     int threads = smelt_device_threads(p->call->device);
-    /* Rounded: no overflow. */
+    /* In floating point, which does not overflow. */
     bool divides = (double)m->rows * (double)m->columns * (double)m->depth > LEAST_WORK;
     struct tune_job job = {"matmul", p->call->device, p->dtype, {m->rows, m->columns, m->depth}, 3};
     int64_t tuned[SETTING_NUMBERS];

@@ -70,7 +70,7 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
         try:
             seen = mask if mask is None or mask.ndim > 3 else mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
             return _attention_of(q, k, v, seen, None, None, None, scale, causal, False)
-        except (TypeError, ValueError, smelt.UnsupportedError):  # An argument is wrong, needs its gradient, or is converted below.
+        except (TypeError, ValueError, smelt.UnsupportedError):  # An argument is wrong, not supported here, or converted below.
             pass
     _check(q, k, v, mask)
     if scale is None:
