@@ -612,7 +612,7 @@ static smelt_shape shape_of_results(const struct attention *a) {
     return shape;
 }
 
-/* The result, followed in its memory by the sums of its rows, which all kernels write: on a GPU, to allocate
+/* The result, followed in its memory by the sums of its rows, which all kernels write: on a GPU, allocating
  * a second block takes the host as long as a launch. `sums` needs no release. */
 static smelt_status create_joined(const struct attention *a, smelt_array **out, smelt_array *sums) {
     const smelt_shape results = shape_of_results(a), rows = shape_of_sums(a);

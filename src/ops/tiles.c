@@ -123,7 +123,8 @@ static void swap_sides(struct matrices *m, smelt_array *operands[2]) {
 #define MOST_ROWS 1024
 #define MOST_COLUMNS 512
 /* Multiply-adds that are not worth being divided: some microseconds. */
-#define LEAST_WORK (INT64_C(1) << 18)
+#define LEAST_WORK_LOG2 18
+#define LEAST_WORK (INT64_C(1) << LEAST_WORK_LOG2)
 
 static int64_t pieces(int64_t size, int64_t of) {
     return (size + of - 1) / of;
@@ -139,13 +140,15 @@ static int64_t tiles_of(const struct matrices *m) {
  * several, or they are small. */
 static void choose_tiles(const struct product *p, struct matrices *m, bool few) {
     int threads = smelt_device_threads(p->call->device);
-    /* In floating point, which does not overflow. */
-    bool divides = (double)m->rows * (double)m->columns * (double)m->depth > LEAST_WORK;
+    /* Sizes of one class share a setting. Where the largest of them is not worth being divided, the setting
+     * is not looked up. */
+    bool may_divide =
+        tune_size_class(m->rows) + tune_size_class(m->columns) + tune_size_class(m->depth) > LEAST_WORK_LOG2;
     struct tune_job job = {"matmul", p->call->device, p->dtype, {m->rows, m->columns, m->depth}, 3};
     int64_t tuned[SETTING_NUMBERS];
     m->tile_rows = m->rows < MOST_ROWS ? m->rows : MOST_ROWS;
     m->tile_columns = m->columns < MOST_COLUMNS ? m->columns : MOST_COLUMNS;
-    if (!divides) return;
+    if (!may_divide) return;
     if (!few && threads && !m->batch_rank && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
         if (tuned[0] < m->rows) m->tile_rows = tuned[0];
         if (tuned[1] < m->columns) m->tile_columns = tuned[1];

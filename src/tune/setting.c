@@ -29,15 +29,14 @@ void tune_setting_force(const int64_t *numbers) {
     forced = numbers;
 }
 
-/* The class of a size: n for 2^(n-1) < size <= 2^n. */
-static int class_of(int64_t size) {
+int tune_size_class(int64_t size) {
     return size <= 1 ? 0 : 64 - __builtin_clzll((uint64_t)size - 1);
 }
 
 void tune_setting_key(const struct tune_job *job, struct text *key) {
     text_add(key, smelt_dtype_name(job->dtype));
     for (int i = 0; i < job->size_count; i++)
-        text_addf(key, "%s%" PRIu64, i ? "x" : " ", UINT64_C(1) << class_of(job->sizes[i]));
+        text_addf(key, "%s%" PRIu64, i ? "x" : " ", UINT64_C(1) << tune_size_class(job->sizes[i]));
 }
 
 void tune_setting_words(const int64_t *numbers, int count, struct text *words) {
@@ -65,7 +64,7 @@ static void name_kind(const char *device, char kind[32]) {
         int bits = smelt_device_vector_bits(device);
         if (bits >= 256)
             snprintf(kind, 32, "%s %d", bits == 512 ? "avx512" : "avx2",
-                     1 << class_of(smelt_device_threads(device)));
+                     1 << tune_size_class(smelt_device_threads(device)));
         return;
     }
     const char *capability = description ? strstr(description, "compute capability ") : NULL;
@@ -92,7 +91,7 @@ static bool look_up(const struct tune_job *job, int64_t numbers[SETTING_NUMBERS]
 static struct slot slot_for(const struct tune_job *job) {
     struct slot slot = {.operation = job->operation, .dtype = job->dtype};
     for (size_t i = 0; i + 1 < sizeof slot.device && job->device[i]; i++) slot.device[i] = job->device[i];
-    for (int i = 0; i < job->size_count; i++) slot.classes[i] = (uint8_t)class_of(job->sizes[i]);
+    for (int i = 0; i < job->size_count; i++) slot.classes[i] = (uint8_t)tune_size_class(job->sizes[i]);
     return slot;
 }
 

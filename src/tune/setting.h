@@ -19,6 +19,9 @@ struct tune_job {
     int size_count;
 };
 
+/* The class of a size: n for 2^(n-1) < size <= 2^n. */
+int tune_size_class(int64_t size);
+
 /* Fills the numbers, whose meaning is the operation's; false if there is no setting. */
 bool tune_setting(const struct tune_job *job, int64_t numbers[SETTING_NUMBERS]);
 

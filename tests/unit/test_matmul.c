@@ -2,10 +2,12 @@
  * dtypes. Memory that a result is allocated in holds large numbers before. */
 #include "graph.h"
 #include "kernels/matmul/forms.h"
+#include "trace_file.h"
 #include "tune/setting.h"
 
 #include <float.h>
 #include <malloc.h>
+#include <unistd.h>
 
 /* ---- The reference. */
 
@@ -383,6 +385,24 @@ static void forms_are_chosen_by_sizes(void **state) {
     }
 }
 
+/* On CPUs, sizes of one class (tune/setting.h) take the tile that was tuned for it alike, or none does. */
+static void small_products_use_a_tuned_tile(void **state) {
+    (void)state;
+    char file[64];
+    if (test_device_has_memory()) skip();
+    snprintf(file, sizeof file, "/tmp/smelt_test_matmul_%d.json", (int)getpid());
+    tune_setting_force((int64_t[SETTING_NUMBERS]){32, 64});
+    OK(smelt_trace_start(file));
+    multiply(matrix(SMELT_FLOAT32, SHAPE(100, 30), CONTIGUOUS),
+             matrix(SMELT_FLOAT32, SHAPE(30, 70), CONTIGUOUS), NULL);
+    OK(smelt_trace_stop());
+    tune_setting_force(NULL);
+    struct text text = read_trace(file);
+    if (count_of(&text, "\"groups\":[2,4,1]") != 1) FAIL_TEST("not 2 x 4 tiles: %s", text_string(&text));
+    text_free(&text);
+    unlink(file);
+}
+
 static void algorithms_refuse(void **state) {
     (void)state;
     smelt_array *x = matrix(SMELT_FLOAT32, SHAPE(3, 4), CONTIGUOUS),
@@ -417,6 +437,7 @@ int main(void) {
                                        cmocka_unit_test(large_tiles),
                                        cmocka_unit_test(products_that_fill_a_gpu),
                                        cmocka_unit_test(forms_of_a_gpu),
+                                       cmocka_unit_test(small_products_use_a_tuned_tile),
                                        cmocka_unit_test(few_rows_or_columns),
                                        cmocka_unit_test(more_tiles_than_multiprocessors),
                                        cmocka_unit_test(forms_divide_k),
