@@ -86,7 +86,8 @@ template <class Element, class T> struct eights {
     }
   }
 
-  // A code of ue8m0 as a pair of bfloat. Without conditions: the compiler turns them into branches, which keep it from interleaving neighbouring runs.
+  // A code of ue8m0 as a pair of bfloat. Without conditions: the compiler turns them into branches, which keep it from
+  // interleaving neighbouring runs.
   METAL_FUNC static uint scale_of(uint code) { return (metal::max(code << 7, 0x40u) | (code + 1 >> 8) << 6) * 0x10001u; }
 
   // Pairs of Element of eight elements, `words` words. `scale`: of scale_of.

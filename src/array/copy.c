@@ -164,8 +164,7 @@ static int64_t row_step(const smelt_array *array) {
 #define BLOCK_ROWS 32
 #define BLOCK_COLUMNS 16
 
-/* The dimension of `from` with stride 1 if it is not the last one, as in a transposed matrix; otherwise -1.
- */
+/* The dimension of `from` with stride 1 if that is not the last one, as in a transposed matrix; else -1. */
 static int dense_dimension(const smelt_array *from) {
     int last = from->shape.ndim - 1;
     if (last < 1 || from->strides[last] == 1 || from->shape.size[last] == 1) return -1;

@@ -16,8 +16,8 @@ struct process_request {
     double seconds;           /* limit on its processor time; 0: none */
     size_t memory_bytes;      /* limit on its address space; 0: none */
     size_t output_bytes;      /* limit on each of its outputs: SIGXFSZ; 0: none */
-    /* Each may be NULL. `begin(turn)` is called just before the child starts, after all
-     * preparations; if it fails, no child starts. `end(turn)` is called as soon as the child has ended. */
+    /* Each may be NULL. `begin(turn)` is called just before the child starts, after all preparations; if it
+     * fails, no child starts. `end(turn)` is called as soon as the child has ended or could not start. */
     smelt_status (*begin)(void *turn);
     void (*end)(void *turn);
     void *turn;
