@@ -53,12 +53,15 @@ struct compile_request {
     struct compile_progress *progress; /* noted as it goes; may be NULL */
 };
 
+/* The longest is the list of an engine's passes. */
+#define COMPILE_MESSAGE_BYTES 2048
+
 struct compile_result {
     struct image image;
     char *text;                     /* heap */
     struct constant_use *constants; /* heap */
     int constant_count;
-    char message[1024]; /* of a failure */
+    char message[COMPILE_MESSAGE_BYTES]; /* of a failure */
 };
 
 struct compiler {

@@ -180,11 +180,12 @@ struct block {
     int64_t rows, columns, to_step, from_step; /* steps in bytes: from row to row, from column to column */
 };
 
-#define TRANSPOSE(type)                                                                                 \
-    for (int64_t r = 0; r < b->rows; r++) {                                                             \
-        type *to = (type *)(void *)(b->to + r * b->to_step);                                            \
-        const char *from = b->from + r * (int64_t)sizeof(type);                                         \
-        for (int64_t c = 0; c < b->columns; c++) memcpy(&to[c], from + c * b->from_step, sizeof(type)); \
+#define TRANSPOSE(type)                                                                    \
+    for (int64_t r = 0; r < b->rows; r++) {                                                \
+        char *to = b->to + r * b->to_step;                                                 \
+        const char *from = b->from + r * (int64_t)sizeof(type);                            \
+        for (int64_t c = 0; c < b->columns; c++)                                           \
+            memcpy(to + c * (int64_t)sizeof(type), from + c * b->from_step, sizeof(type)); \
     }
 
 static void transpose_block(const struct block *b, size_t bytes) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* The heap grows in huge pages: a compile of a small kernel needs two of them; with small pages it would take
  * a thousand faults. */
@@ -69,10 +70,17 @@ static void *map(size_t size) {
     return NULL;
 }
 
-/* Makes room for a block of `size` bytes. If memory is too short for a whole step, takes only what the block
- * needs. */
+/* A limit on addresses (ulimit -v) counts the step's unused rest as well. If it is low, too little may be
+ * left for the stack to grow, which is a crash and not a message. */
+static bool is_limited(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < 64 * HEAP_STEP;
+}
+
+/* Makes room for a block of `size` bytes. If memory is limited, or too short for a whole step, takes only
+ * what the block needs. */
 static bool grow(size_t size) {
-    char *bytes = map(HEAP_STEP + HUGE_PAGE);
+    char *bytes = is_limited() ? NULL : map(HEAP_STEP + HUGE_PAGE);
     if (bytes) {
         heap = bytes + (-(uintptr_t)bytes & (HUGE_PAGE - 1));
         heap_end = bytes + HEAP_STEP + HUGE_PAGE;

@@ -379,6 +379,10 @@ void clang_list_arguments(const struct clang *clang, const struct clang_request 
     arguments[count] = NULL;
 }
 
+/* Linux starts a program that the limit on memory has no room for, and ends it by SIGSEGV. smelt-cc1 maps
+ * 68 MiB of itself. */
+#define MAPPED_BYTES ((size_t)80 << 20)
+
 bool clang_lacked_memory(const struct process_result *result) {
     const char *messages = text_string(&result->messages);
     static const char *const words[] = {"out of memory", "bad_alloc", "Cannot allocate memory",
@@ -388,7 +392,7 @@ bool clang_lacked_memory(const struct process_result *result) {
         return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(messages, words[i])) return true;
-    return false;
+    return result->signal == SIGSEGV && process_memory_limit(clang_limit_bytes()) < MAPPED_BYTES;
 }
 
 static smelt_status fail_of_memory(void) {

@@ -27,7 +27,7 @@ static smelt_status run(const char *action, const char *argument, const struct t
     return process_run(&request, done);
 }
 
-static smelt_status say_memory(char message[1024]) {
+static smelt_status say_memory(char message[COMPILE_MESSAGE_BYTES]) {
     size_t allowed = clang_limit_bytes(), limit = process_memory_limit(allowed);
     snprintf(message, 1024, "LLVM needed more than %zu MiB of memory%s for the kernel and was stopped",
              limit >> 20, limit < allowed ? ", the limit of this process (ulimit -v)," : "");
@@ -35,7 +35,7 @@ static smelt_status say_memory(char message[1024]) {
 }
 
 /* How a process that gave no result ended. */
-static smelt_status say_end(const struct process_result *done, char message[1024]) {
+static smelt_status say_end(const struct process_result *done, char message[COMPILE_MESSAGE_BYTES]) {
     const char *messages = text_string(&done->messages);
     if (done->timed_out) {
         snprintf(message, 1024, "LLVM took longer than %ld seconds", clang_limit_seconds());
