@@ -18,8 +18,9 @@ struct fake {
     uint32_t full_lanes, edge_lanes;
     bool has_barrier, barrier_hint;
     uint64_t stack_bytes;
-    /* The scalar engine's code, for a code that the SIMD engine refused. */
-    kernel_function *thread;
+    /* The scalar engine's code, in place of a code that the SIMD engine refused: it is specialised to full
+     * groups, or serves those at the edge, too. */
+    kernel_function *full_thread, *thread;
     bool full_refused, edge_refused;
 };
 
@@ -47,8 +48,18 @@ static void add_code(struct executable *executable, const struct fake *fake, con
                                       .threadgroup_bytes = MAX_THREADS_PER_GROUP * sizeof(uint32_t)};
     if (edge ? fake->edge_refused : fake->full_refused) {
         code->head.image.engine = ENGINE_SCALAR;
-        code->thread = fake->thread;
+        code->thread = edge ? fake->thread : fake->full_thread;
     }
+    executable_add(executable, &code->head);
+}
+
+/* The scalar engine's code for every launch. */
+static void add_general_code(struct executable *executable, const struct fake *fake) {
+    struct code *code = calloc(1, sizeof *code);
+    assert_non_null(code);
+    code->head.image.engine = ENGINE_SCALAR;
+    code->head.shape.engine = ENGINE_SCALAR;
+    code->thread = fake->thread;
     executable_add(executable, &code->head);
 }
 
@@ -62,6 +73,7 @@ static smelt_status launch_fake(const struct fake *fake, struct launch *launch) 
     assert_int_equal(executable_load(cpu, &source, "fake", &launch->executable), SMELT_OK);
     if (shapes.has_full) add_code(launch->executable, fake, &shapes.full, shapes.full.masked);
     if (shapes.has_edge) add_code(launch->executable, fake, &shapes.edge, true);
+    if (fake->thread) add_general_code(launch->executable, fake);
     smelt_status status = cpu->run(launch);
     executable_unload(launch->executable);
     return status;
@@ -207,6 +219,12 @@ static void visit_as_thread(struct thread_context *context) {
     atomic_fetch_add(&visits[at], 1);
 }
 
+static void visit_as_thread_of_full_group(struct thread_context *context) {
+    const struct group_context *group = context->group;
+    require(memcmp(group->size, group->dispatch_size, sizeof group->size) == 0);
+    visit_as_thread(context);
+}
+
 static void run_no_gang(struct gang_context *context) {
     (void)context;
     require(false);
@@ -221,6 +239,7 @@ static void a_refused_code_takes_the_launch_to_the_scalar_engine(void **state) {
             struct fake fake = {.full = run_no_gang,
                                 .full_lanes = 32,
                                 .edge_lanes = 32,
+                                .full_thread = visit_as_thread_of_full_group,
                                 .thread = visit_as_thread,
                                 .full_refused = refused & 1,
                                 .edge_refused = refused & 2};
