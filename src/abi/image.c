@@ -19,7 +19,7 @@ struct header {
 
 static const char magic[8] = "smelt14";
 
-bool code_serves_all(uint32_t engine, const struct code_shape *shape) {
+bool image_serves_all(uint32_t engine, const struct code_shape *shape) {
     struct code_shape any = {.engine = shape->engine,
                              .polled = shape->polled,
                              .masked = true,

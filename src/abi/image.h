@@ -44,9 +44,9 @@ struct code_shape {
 
 #define COARSE_LINE 8
 
-/* Whether the code runs every launch, whatever shape it was asked for. Code of the SIMD engine is specialised
- * to its shape before it may turn out too large and become the scalar engine's. */
-bool code_serves_all(uint32_t engine, const struct code_shape *shape);
+/* Whether an image of this engine runs every launch, whatever shape it was asked for. Code of the SIMD engine
+ * is specialised to its shape before it may turn out too large and become the scalar engine's. */
+bool image_serves_all(uint32_t engine, const struct code_shape *shape);
 
 /* Quick code gives the same bits as the best, is compiled sooner and runs more slowly (compiler/quick.c). It
  * exists only of some kernels and engines: where there is none, every effort means the best. */

@@ -96,7 +96,7 @@ smelt_status package_code(const struct package *package, const struct package_en
     if (wanted.coarse != PACKAGE_COARSE || !coarse) wanted.coarse = 0;
     if (target >= 0) code = package_find_code(entry, target, &wanted);
     bool well =
-        code && (code_serves_all(code->engine, &code->shape) || shape_serves_well(&code->shape, &wanted));
+        code && (image_serves_all(code->engine, &code->shape) || shape_serves_well(&code->shape, &wanted));
     if (well) {
         text_free(&reason);
         *note = note_of(&package->targets[target], code, options, true);

@@ -150,7 +150,7 @@ const struct package_code *package_find_code(const struct package_entry *entry, 
     for (int i = 0; i < entry->code_count; i++) {
         const struct package_code *code = &entry->codes[i];
         if ((int)code->target != target) continue;
-        if (!code_serves_all(code->engine, &code->shape) && !shape_serves(&code->shape, wanted)) continue;
+        if (!image_serves_all(code->engine, &code->shape) && !shape_serves(&code->shape, wanted)) continue;
         if (!best || score(code, wanted) > score(best, wanted)) best = code;
     }
     return best;

@@ -49,8 +49,8 @@ static bool is_scalar(const struct code *code) {
 /* All groups run scalar code if those of one kind do. Code for the edge serves full groups, too. */
 static bool share_scalar(const struct launch_shapes *shapes, struct launch_codes *codes) {
     const struct code *full = codes->full;
-    bool serves =
-        is_scalar(full) && (!shapes->has_edge || code_serves_all(full->head.image.engine, &full->head.shape));
+    bool serves = is_scalar(full) &&
+                  (!shapes->has_edge || image_serves_all(full->head.image.engine, &full->head.shape));
     if (!serves && !is_scalar(codes->edge)) return false;
     codes->full = codes->edge = serves ? full : codes->edge;
     return true;
