@@ -44,7 +44,7 @@ PREFIXES = {
                       " trace_translation transfer",
         "src/tensor": "safetensors",
         "src/tune": "sqlite store tune",
-        "src/ops": "accumulate call compose convolve delta elementwise evaluate expr host indexed map operation product program routine rows sort",
+        "src/ops": "accumulate attention call compose convolve delta elementwise evaluate expr host indexed map operation product program routine rows sort",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
         "src/source": "attribute attributes casts change conditional directive directives imbalance keyword"
                       " forwarder literal parameter parameters program_add_entry_point program_add_text program_create program_free program_origin refusal resource rewrite"
