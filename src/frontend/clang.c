@@ -379,8 +379,9 @@ void clang_list_arguments(const struct clang *clang, const struct clang_request 
     arguments[count] = NULL;
 }
 
-/* Linux starts a program that the limit on memory has no room for, and ends it by SIGSEGV. smelt-cc1 maps
- * 68 MiB of itself. */
+/* smelt-cc1's segments take 68 MiB (readelf -l). If the limit on memory has no room for them, Linux ends the
+ * process by SIGSEGV, without a message: exec has replaced the old program by then and cannot return an
+ * error. */
 #define MAPPED_BYTES ((size_t)80 << 20)
 
 bool clang_lacked_memory(const struct process_result *result) {

@@ -29,8 +29,9 @@ static smelt_status run(const char *action, const char *argument, const struct t
 
 static smelt_status say_memory(char message[COMPILE_MESSAGE_BYTES]) {
     size_t allowed = clang_limit_bytes(), limit = process_memory_limit(allowed);
-    snprintf(message, 1024, "LLVM needed more than %zu MiB of memory%s for the kernel and was stopped",
-             limit >> 20, limit < allowed ? ", the limit of this process (ulimit -v)," : "");
+    snprintf(message, COMPILE_MESSAGE_BYTES,
+             "LLVM needed more than %zu MiB of memory%s for the kernel and was stopped", limit >> 20,
+             limit < allowed ? ", the limit of this process (ulimit -v)," : "");
     return SMELT_ERROR_LIMIT;
 }
 
@@ -38,16 +39,17 @@ static smelt_status say_memory(char message[COMPILE_MESSAGE_BYTES]) {
 static smelt_status say_end(const struct process_result *done, char message[COMPILE_MESSAGE_BYTES]) {
     const char *messages = text_string(&done->messages);
     if (done->timed_out) {
-        snprintf(message, 1024, "LLVM took longer than %ld seconds", clang_limit_seconds());
+        snprintf(message, COMPILE_MESSAGE_BYTES, "LLVM took longer than %ld seconds", clang_limit_seconds());
         return SMELT_ERROR_TIMEOUT;
     }
     if (clang_lacked_memory(done)) return say_memory(message);
     if (done->signal) {
-        snprintf(message, 1024, "LLVM cannot generate code for it: it crashed (signal %d)", done->signal);
+        snprintf(message, COMPILE_MESSAGE_BYTES, "LLVM cannot generate code for it: it crashed (signal %d)",
+                 done->signal);
         return SMELT_ERROR_COMPILE;
     }
-    snprintf(message, 1024, "smelt-cc1 broke down: exit status %d, \"%.*s\"", done->exit_code,
-             (int)strcspn(messages, "\n"), messages);
+    snprintf(message, COMPILE_MESSAGE_BYTES, "smelt-cc1 broke down: exit status %d, \"%.*s\"",
+             done->exit_code, (int)strcspn(messages, "\n"), messages);
     return SMELT_ERROR_INTERNAL;
 }
 
