@@ -11,10 +11,6 @@
 
 extern const struct fake_cuda *fake;
 
-#define OK(call)                                                \
-    do {                                                        \
-        if ((call) != SMELT_OK) FAIL_TEST("%s", smelt_error()); \
-    } while (0)
 /* The call fails with this status and this message. */
 void expect_failure(smelt_status status, smelt_status expected, const char *message);
 

@@ -14,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OK(call)                                                                                             \
-    do {                                                                                                     \
-        if ((call) != SMELT_OK) FAIL_TEST("%s:%d: %s failed: %s", __FILE__, __LINE__, #call, smelt_error()); \
-    } while (0)
-
 #define APPLY(...) apply_ok(&(smelt_apply_desc){__VA_ARGS__}, __FILE__, __LINE__)
 #define OP(upper) SMELT_OPERATION_##upper
 

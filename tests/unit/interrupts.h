@@ -22,12 +22,6 @@
  * busy and sanitizers slow. */
 #define SOON 60.0
 
-#define OK(call)                                                                                     \
-    do {                                                                                             \
-        smelt_status ok_status = (call);                                                             \
-        if (ok_status != SMELT_OK) FAIL_TEST("%s: %s", smelt_status_name(ok_status), smelt_error()); \
-    } while (0)
-
 static inline void pause_for(double seconds) {
     struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
     while (nanosleep(&time, &time) != 0 && errno == EINTR) {

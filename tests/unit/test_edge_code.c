@@ -1,5 +1,5 @@
-/* Scalar code of a kernel that is too large for vectors: compiled for groups of one size, it must not run the
- * smaller ones at a grid's edge, nor in another launch. */
+/* A kernel that is too large for vector code: scalar code for groups of one size must not run the smaller
+ * groups at a grid's edge, in the same launch or in a later one. */
 #include "unit.h"
 
 #include "base/text.h"
@@ -7,12 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define OK(call)                                                                                     \
-    do {                                                                                             \
-        smelt_status ok_status = (call);                                                             \
-        if (ok_status != SMELT_OK) FAIL_TEST("%s: %s", smelt_status_name(ok_status), smelt_error()); \
-    } while (0)
 
 /* Of four instructions each: past the budget of a thread's code where a simdgroup takes eight registers. */
 #define STEPS 2500

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-#define OK(call)                                                                                     \
-    do {                                                                                             \
-        smelt_status ok_status = (call);                                                             \
-        if (ok_status != SMELT_OK) FAIL_TEST("%s: %s", smelt_status_name(ok_status), smelt_error()); \
-    } while (0)
-
 #define MOST_SECONDS 60.0 /* a launch that waits for another one fails rather than hang */
 
 enum { STEP, GATE, OPEN, BARRIER, EDGE, KERNELS };

@@ -18,4 +18,11 @@
         _fail(__FILE__, __LINE__); \
     } while (0)
 
+/* A call of smelt.h that must succeed. */
+#define OK(call)                                                                                     \
+    do {                                                                                             \
+        smelt_status ok_status = (call);                                                             \
+        if (ok_status != SMELT_OK) FAIL_TEST("%s: %s", smelt_status_name(ok_status), smelt_error()); \
+    } while (0)
+
 #endif
