@@ -1,5 +1,5 @@
-/* matmul2d of fp8 matrices on the GPU, with scales of blocks and without, next to cuBLAS, as PyTorch calls
- * it. Both multiply numbers of the same distribution: a GPU's power is limited, so its speed depends on how
+/* matmul2d of fp8 matrices on the GPU, with block scales and without, next to cuBLAS, as PyTorch calls it.
+ * Both multiply numbers of the same distribution: a GPU's power is limited, so its speed depends on how
  * many bits change. */
 #include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"

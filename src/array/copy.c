@@ -159,8 +159,8 @@ static int64_t row_step(const smelt_array *array) {
 
 /* ---- Transposed copies. */
 
-/* Of floats, a block has whole cache lines on both sides. (Sapphire Rapids, 5120 x 1280 floats, processor
- * time: 35 ms row by row, 10 to 12 ms by blocks.) */
+/* A block of floats has whole cache lines in both arrays. (smelt_array_convert of a transposed array of
+ * 5120 x 1280 floats, Sapphire Rapids, processor time: 35 ms row by row, 10 to 12 ms by blocks.) */
 #define BLOCK_ROWS 32
 #define BLOCK_COLUMNS 16
 
@@ -173,7 +173,7 @@ static int dense_dimension(const smelt_array *from) {
     return -1;
 }
 
-/* Rows follow each other in `from`, columns in `to`. */
+/* Neighbouring rows are adjacent in `from`, neighbouring columns in `to`. */
 struct block {
     char *to;
     const char *from;
@@ -199,8 +199,8 @@ static void transpose_block(const struct block *b, size_t bytes) {
         TRANSPOSE(uint64_t)
 }
 
-/* Copies by blocks: row by row, each cache line would be loaded once for each of its elements. The last
- * dimension of `to` and dimension d of `from` have stride 1. */
+/* Copies block by block; row by row, each cache line of `from` would be loaded once for each of its elements.
+ * The last dimension of `to` and dimension d of `from` have stride 1. */
 static void copy_transposed(smelt_array *to, const smelt_array *from, int d) {
     const int64_t bytes = (int64_t)smelt_dtype_bytes(to->dtype);
     const int last = to->shape.ndim - 1;

@@ -35,8 +35,8 @@ using namespace clang;
 //
 // In SYCL's device mode, clang records each of the prelude's functions as one whose deferred diagnostics must
 // be looked at again, and every compile that uses the image deserialises all of them. The prelude has no such
-// diagnostics. The list is private; an explicit instantiation of a template may name it. Delegating
-// constructors are recorded, too, and each compile would look for cycles among the prelude's.
+// diagnostics. Delegating constructors are recorded, too, and each compile would look for cycles among the
+// prelude's. The list of diagnostics is private; an explicit instantiation of a template may name it.
 template <typename Tag, typename Tag::type Member> struct access_to {
     friend typename Tag::type member_of(Tag) { return Member; }
 };
@@ -63,7 +63,7 @@ class forget_deferred : public ASTConsumer {
 
 } // namespace
 
-// clang finds no compression (CMakeLists.txt), so it stores the texts in an image as they are. A compile that
+// CMakeLists.txt has LLVM call these, so clang stores the texts in an image uncompressed. A compile that
 // reads one line of a compressed text, for a message or a macro, would decompress all of it.
 extern "C" bool __wrap__ZN4llvm11compression4zstd11isAvailableEv() {
     return false;

@@ -71,14 +71,14 @@ static void *map(size_t size) {
 }
 
 /* A limit on addresses (ulimit -v) counts the step's unused rest as well. If it is low, too little may be
- * left for the stack to grow, which is a crash and not a message. */
+ * left for the stack to grow, and the process crashes without a message. */
 static bool is_limited(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < 64 * HEAP_STEP;
 }
 
-/* Makes room for a block of `size` bytes. If memory is limited, or too short for a whole step, takes only
- * what the block needs. */
+/* Makes room for a block of `size` bytes. If memory is limited, or too short for a whole step, the heap grows
+ * by what the block needs, in units of 64 KiB. */
 static bool grow(size_t size) {
     char *bytes = is_limited() ? NULL : map(HEAP_STEP + HUGE_PAGE);
     if (bytes) {
@@ -141,7 +141,7 @@ static void give(void *memory) {
     lists[class] = block;
 }
 
-/* What the caller may use. */
+/* The number of bytes that the caller may use. */
 static size_t room_of(void *memory) {
     unsigned class = class_in(memory);
     size_t offset = offset_in(memory);
@@ -232,9 +232,9 @@ struct mallinfo2 mallinfo2(void) {
 
 extern const char __executable_start[], etext[];
 
-/* Asks for huge pages for code that is read from the disk from now on, if the file system has them: this
- * process, and each later one, takes a sixth less time. Runs before all other code, so that nothing is read
- * in small pages. */
+/* Requests huge pages for code that is read from the disk from now on, if the file system supports them. This
+ * process, and each later one, then takes a sixth less time. Runs before all other constructors, whose code
+ * would be read in small pages. */
 __attribute__((constructor(101))) static void map_code(void) {
     uintptr_t start = (uintptr_t)__executable_start & ~(uintptr_t)(HUGE_PAGE - 1);
     uintptr_t end = ((uintptr_t)etext + 4095) & ~(uintptr_t)4095;

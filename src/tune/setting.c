@@ -90,7 +90,7 @@ static bool look_up(const struct tune_job *job, int64_t numbers[SETTING_NUMBERS]
 
 static struct slot slot_for(const struct tune_job *job) {
     struct slot slot = {.operation = job->operation, .dtype = job->dtype};
-    for (size_t i = 0; i + 1 < sizeof slot.device && job->device[i]; i++) slot.device[i] = job->device[i];
+    memcpy(slot.device, job->device, strnlen(job->device, sizeof slot.device - 1));
     for (int i = 0; i < job->size_count; i++) slot.classes[i] = (uint8_t)tune_size_class(job->sizes[i]);
     return slot;
 }

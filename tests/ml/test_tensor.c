@@ -270,7 +270,7 @@ static void scale_codes(void **s) {
     for (int i = 0; i < M * N; i++) {
         float found = ((float *)out->data)[i],
               expected = (float)(e4m3(codes[i / N * K]) * ue8m0((uint32_t)(i / N)));
-        /* Operands of GPUs are bfloat: what they lack below 2^-126 may be lost. */
+        /* GPUs convert operands to bfloat, which may lose what lies below 2^-126. */
         if (isnan(expected) ? !isnan(found) : found != expected && !(fabsf(found - expected) <= 0x1p-126f))
             FAIL_TEST("scale %d, element %d: %g, expected %g", i / N, i % N, (double)found, (double)expected);
     }

@@ -76,7 +76,7 @@ kernel void copy(device float* whole, device float* part, uint i [[thread_positi
 
 
 def test_a_read_past_the_end_is_not_one_of_the_array_behind_it():
-    """Whose pointer a structure holds is known where lambdas capture the structure by reference, and are copied."""
+    """A pointer in a structure keeps its array where lambdas that are copied capture the structure by reference."""
     library = smelt.compile_shader("""
 struct Walk {
   device const float *at;

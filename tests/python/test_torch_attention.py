@@ -70,7 +70,7 @@ def test_messages(graded):
 
 @torch.no_grad()
 def test_calls_without_gradients():
-    """What the kernel's own reading of tensors refuses is computed by way of torch's dispatcher."""
+    """Tensors that the extension refuses go through torch's dispatcher."""
     q, k, v = (x.transpose(1, 2) for x in inputs(torch.float32))
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
     torch.testing.assert_close(smelt.torch.scaled_dot_product_attention(q, k, v), expected)

@@ -1,4 +1,4 @@
-/* smelt-cc1's malloc, under other names: what it gives is aligned, of its size, and nobody else's. */
+/* smelt-cc1's malloc, under other names: its blocks are aligned, large enough, and do not overlap. */
 #include "unit.h"
 
 #include <malloc.h>
@@ -112,7 +112,6 @@ static void blocks_keep_what_is_written(void **state) {
     }
 }
 
-/* On both sides of each limit between classes, and of that to mappings. */
 static void a_class_holds_its_sizes(void **state) {
     (void)state;
     for (size_t size = 1; size < LARGE; size += 1 + size / 70) {
@@ -125,6 +124,7 @@ static void a_class_holds_its_sizes(void **state) {
     assert_int_equal(class_of(LARGE), CLASSES - 1);
 }
 
+/* On both sides of LARGE. */
 static void large_blocks_are_mappings(void **state) {
     (void)state;
     for (size_t size = LARGE - 64; size <= LARGE + 64; size += 8) {

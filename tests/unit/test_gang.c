@@ -18,8 +18,8 @@ struct fake {
     uint32_t full_lanes, edge_lanes;
     bool has_barrier, barrier_hint;
     uint64_t stack_bytes;
-    /* The scalar engine's code, in place of a code that the SIMD engine refused: it is specialised to full
-     * groups, or serves those at the edge, too. */
+    /* The scalar engine's code where the SIMD engine refuses: specialised to full groups, and for any
+     * group. */
     kernel_function *full_thread, *thread;
     bool full_refused, edge_refused;
 };

@@ -385,7 +385,7 @@ static void forms_are_chosen_by_sizes(void **state) {
     }
 }
 
-/* On CPUs, sizes of one class (tune/setting.h) take the tile that was tuned for it alike, or none does. */
+/* On CPUs, all sizes of a class (tune/setting.h) use the tile that was tuned for it, or none of them does. */
 static void small_products_use_a_tuned_tile(void **state) {
     (void)state;
     char file[64];
