@@ -119,7 +119,7 @@ static void swap_sides(struct matrices *m, smelt_array *operands[2]) {
 
 /* ---- Tiles. */
 
-/* The largest tile: the runtime's own blocks. */
+/* The largest tile: the runtime's largest block (device/cpu/tile.c). */
 #define MOST_ROWS 1024
 #define MOST_COLUMNS 512
 /* Multiply-adds that are not worth being divided: some microseconds. */
