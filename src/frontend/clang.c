@@ -381,8 +381,8 @@ void clang_list_arguments(const struct clang *clang, const struct clang_request 
 
 /* smelt-cc1's segments take 68 MiB (readelf -l). If the limit on memory has no room for them, Linux ends the
  * process by SIGSEGV, without a message: exec has replaced the old program by then and cannot return an
- * error. */
-#define MAPPED_BYTES ((size_t)80 << 20)
+ * error. In less than this, not even a kernel of one line compiles, so SIGSEGV is never another fault. */
+#define LEAST_BYTES ((size_t)80 << 20)
 
 bool clang_lacked_memory(const struct process_result *result) {
     const char *messages = text_string(&result->messages);
@@ -393,7 +393,7 @@ bool clang_lacked_memory(const struct process_result *result) {
         return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(messages, words[i])) return true;
-    return result->signal == SIGSEGV && process_memory_limit(clang_limit_bytes()) < MAPPED_BYTES;
+    return result->signal == SIGSEGV && process_memory_limit(clang_limit_bytes()) < LEAST_BYTES;
 }
 
 static smelt_status fail_of_memory(void) {

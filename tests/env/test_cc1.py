@@ -147,6 +147,7 @@ def test_without_memory_it_is_an_error(scratch):
                               check=False, env=scratch.environment(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         expect(0 <= done.returncode <= 3 or done.returncode == 127, f"with {mebibytes} MiB: status {done.returncode}: {done.stderr}")
         expect(done.returncode == 0 or done.stderr.strip(), f"with {mebibytes} MiB: status {done.returncode} and no message")
+        expect("crashed" not in done.stderr, f"with {mebibytes} MiB: not a message about memory: {done.stderr}")
         outcomes.add(done.returncode)
     expect(0 in outcomes and len(outcomes) > 1, f"the limits make no difference: {outcomes}")
 
