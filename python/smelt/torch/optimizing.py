@@ -268,10 +268,13 @@ def _set_attention(model: Any, report: Report) -> None:
     except ValueError as error:
         report.left["attention"] = str(error)
         return
-    # transformers only warns where a model's own code computes attention.
+    # transformers only warns where a model's own code computes attention. A model and the one inside it share a configuration.
+    reported = set()
     for name, part in model.named_modules():
         config = getattr(part, "config", None)
-        if hasattr(part, "set_attn_implementation") and getattr(config, "_attn_implementation", "smelt") != "smelt":
+        own_code = hasattr(part, "set_attn_implementation") and getattr(config, "_attn_implementation", "smelt") != "smelt"
+        if own_code and id(config) not in reported:
+            reported.add(id(config))
             report.left[f"{name}.attention" if name else "attention"] = (
                 f"{type(part).__name__} computes it by code of its own, which transformers cannot replace")
     if "attention" not in report.left:
