@@ -22,7 +22,10 @@ struct fake {
      * group. */
     kernel_function *full_thread, *thread;
     bool full_refused, edge_refused;
+    bool full_quick; /* there is only quick code for full groups */
 };
+
+static _Atomic int compiles;
 
 static smelt_status no_compiler(void *context, const char *target, const struct code_shape *shape,
                                 enum compile_effort effort, struct image *image, bool *cache_hit) {
@@ -32,7 +35,12 @@ static smelt_status no_compiler(void *context, const char *target, const struct 
     (void)effort;
     (void)image;
     (void)cache_hit;
+    atomic_fetch_add(&compiles, 1);
     return fail(SMELT_ERROR_INTERNAL, "a code was asked for that the launch does not need");
+}
+
+static void no_owner(void *context) {
+    (void)context;
 }
 
 static void add_code(struct executable *executable, const struct fake *fake, const struct code_shape *shape,
@@ -50,22 +58,14 @@ static void add_code(struct executable *executable, const struct fake *fake, con
         code->head.image.engine = ENGINE_SCALAR;
         code->thread = edge ? fake->thread : fake->full_thread;
     }
-    executable_add(executable, &code->head);
-}
-
-/* The scalar engine's code for every launch. */
-static void add_general_code(struct executable *executable, const struct fake *fake) {
-    struct code *code = calloc(1, sizeof *code);
-    assert_non_null(code);
-    code->head.image.engine = ENGINE_SCALAR;
-    code->head.shape.engine = ENGINE_SCALAR;
-    code->thread = fake->thread;
+    code->head.image.quick = !edge && fake->full_quick;
     executable_add(executable, &code->head);
 }
 
 static smelt_status launch_fake(const struct fake *fake, struct launch *launch) {
     const struct device *cpu;
-    struct code_source source = {.compile = no_compiler, .barrier_hint = fake->barrier_hint};
+    struct code_source source = {
+        .compile = no_compiler, .hold = no_owner, .let_go = no_owner, .barrier_hint = fake->barrier_hint};
     struct launch_shapes shapes;
     launch_count_groups(launch);
     launch_shapes(launch, fake->barrier_hint, &shapes);
@@ -73,8 +73,8 @@ static smelt_status launch_fake(const struct fake *fake, struct launch *launch) 
     assert_int_equal(executable_load(cpu, &source, "fake", &launch->executable), SMELT_OK);
     if (shapes.has_full) add_code(launch->executable, fake, &shapes.full, shapes.full.masked);
     if (shapes.has_edge) add_code(launch->executable, fake, &shapes.edge, true);
-    if (fake->thread) add_general_code(launch->executable, fake);
     smelt_status status = cpu->run(launch);
+    (void)executable_wait(launch->executable);
     executable_unload(launch->executable);
     return status;
 }
@@ -230,13 +230,19 @@ static void run_no_gang(struct gang_context *context) {
     require(false);
 }
 
-/* If either code is refused, all groups run on the scalar engine, so that a launch has one engine. */
-static void a_refused_code_takes_the_launch_to_the_scalar_engine(void **state) {
+static void visit_in_any_group(struct gang_context *context) {
+    visit(context);
+    memset(context->returned, 0xff, sizeof context->returned);
+}
+
+/* A launch has one engine: if either code is refused, all groups run the code for those at the edge. */
+static void a_launch_with_a_refused_code_runs_one_code(void **state) {
     (void)state;
     static const uint32_t grids[][3] = {{70, 9, 1}, {64, 8, 1}, {20, 3, 1}};
     for (int refused = 1; refused < 4; refused++)
         for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
             struct fake fake = {.full = run_no_gang,
+                                .edge = visit_in_any_group,
                                 .full_lanes = 32,
                                 .edge_lanes = 32,
                                 .full_thread = visit_as_thread_of_full_group,
@@ -255,6 +261,30 @@ static void a_refused_code_takes_the_launch_to_the_scalar_engine(void **state) {
             assert_int_equal(complaints, 0);
             free(visits);
         }
+}
+
+/* Earlier launches had groups at the edge only, whose best code is there. It runs in place of the scalar
+ * engine's quick code for full groups; their best code is compiled all the same. */
+static void the_best_code_of_full_groups_follows(void **state) {
+    (void)state;
+    struct fake fake = {.full = run_no_gang,
+                        .edge = visit_in_any_group,
+                        .full_lanes = 32,
+                        .edge_lanes = 32,
+                        .full_thread = visit_as_thread_of_full_group,
+                        .full_refused = true,
+                        .full_quick = true};
+    struct launch launch = {.group_size = {32, 4, 1}, .grid = {70, 9, 1}};
+    uint32_t total = threads_of(launch.grid);
+    visits = calloc(total, sizeof *visits);
+    assert_non_null(visits);
+    setenv("SMELT_TIERS", "1", 1);
+    assert_int_equal(launch_fake(&fake, &launch), SMELT_OK);
+    setenv("SMELT_TIERS", "0", 1);
+    for (uint32_t i = 0; i < total; i++) assert_int_equal(visits[i], 1);
+    assert_int_equal(complaints, 0);
+    assert_int_equal(compiles, 1);
+    free(visits);
 }
 
 /* ---- Barriers. In each round, every thread writes a word of threadgroup memory, and adds the word of
@@ -597,7 +627,8 @@ int main(void) {
     setenv("SMELT_THREADS", "4", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_thread_runs_once_at_its_place),
-        cmocka_unit_test(a_refused_code_takes_the_launch_to_the_scalar_engine),
+        cmocka_unit_test(a_launch_with_a_refused_code_runs_one_code),
+        cmocka_unit_test(the_best_code_of_full_groups_follows),
         cmocka_unit_test(barriers_hold_between_gangs_and_returns_count),
         cmocka_unit_test(barriers_that_are_not_met_are_told),
         cmocka_unit_test(faults_name_the_gang),

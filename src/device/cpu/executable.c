@@ -46,25 +46,13 @@ static bool is_scalar(const struct code *code) {
     return code && cpu_code_is_scalar(code);
 }
 
-/* All groups run scalar code if those of one kind do. Code for the edge serves full groups, too. */
-static bool share_scalar(const struct launch_shapes *shapes, struct launch_codes *codes) {
-    const struct code *full = codes->full;
-    bool serves = is_scalar(full) &&
-                  (!shapes->has_edge || image_serves_all(full->head.image.engine, &full->head.shape));
-    if (!serves && !is_scalar(codes->edge)) return false;
-    codes->full = codes->edge = serves ? full : codes->edge;
-    return true;
-}
-
-/* Scalar code for a known size, where those at the edge are vector code: one for all groups is needed
- * instead. */
-static bool is_divided(const struct launch_shapes *shapes, const struct launch_codes *codes) {
-    return shapes->has_edge && codes->edge && !is_scalar(codes->edge) && is_scalar(codes->full);
-}
-
-static struct code_shape general_shape(const struct launch_shapes *shapes) {
-    return (struct code_shape){
-        .engine = ENGINE_SCALAR, .tested = shapes->full.tested, .also = shapes->full.also};
+/* If a code is the scalar engine's, one code runs all groups, so that a launch has one engine: the code for
+ * the edge, which serves full groups, too. Scalar code for full groups may be specialised to their size.
+ * Returns whether there is such a code. */
+static bool share_code(const struct launch_shapes *shapes, struct launch_codes *codes) {
+    if (!is_scalar(codes->full) && !is_scalar(codes->edge)) return false;
+    codes->full = codes->edge = shapes->has_edge ? codes->edge : codes->full;
+    return codes->full;
 }
 
 /* The best codes that are there; true: all that are needed. */
@@ -75,14 +63,15 @@ static bool find_best(struct executable *executable, const struct launch_shapes 
         codes->full = (const struct code *)executable_find(executable, &shapes->full, false);
     if (shapes->has_edge)
         codes->edge = (const struct code *)executable_find(executable, &shapes->edge, false);
-    if (is_divided(shapes, codes)) {
-        struct code_shape general = general_shape(shapes);
-        codes->full = codes->edge = (const struct code *)executable_find(executable, &general, false);
-        return codes->full;
-    }
-    return share_scalar(shapes, codes) ||
+    return share_code(shapes, codes) ||
            ((codes->full || !shapes->has_full) && (codes->edge || !shapes->has_edge));
 }
+
+/* Quick code of gangs is vector code, as the best is, and most launches end within this time, or soon after.
+ * On two CPUs, a compiler that runs at the same time slows them down: with its compile, the first launch of a
+ * quantised product took 230 ms, and without 165. Quick code of the scalar engine may run fifty times as
+ * long, so there the compiler begins at once. */
+#define GANGS_ALONE_SECONDS 0.2
 
 /* Compiles missing codes. Quick code for the edge runs full groups, too. */
 static smelt_status make_codes(struct executable *executable, const struct launch_shapes *shapes,
@@ -90,15 +79,15 @@ static smelt_status make_codes(struct executable *executable, const struct launc
                                struct preparation *preparation) {
     *codes = (struct launch_codes){NULL, NULL};
     if (shapes->has_edge) TRY(get_code(executable, &shapes->edge, effort, &codes->edge, preparation));
-    if (share_scalar(shapes, codes) || !shapes->has_full) return SMELT_OK;
+    if (share_code(shapes, codes) || !shapes->has_full) return SMELT_OK;
     codes->full = codes->edge;
-    if (!codes->edge || !codes->edge->head.image.quick)
-        TRY(get_code(executable, &shapes->full, effort, &codes->full, preparation));
-    if (is_divided(shapes, codes)) {
-        struct code_shape general = general_shape(shapes);
-        TRY(get_code(executable, &general, effort, &codes->full, preparation));
-    }
-    (void)share_scalar(shapes, codes);
+    if (codes->edge && codes->edge->head.image.quick) return SMELT_OK;
+    TRY(get_code(executable, &shapes->full, effort, &codes->full, preparation));
+    const struct code *full = codes->full;
+    (void)share_code(shapes, codes);
+    /* The best code for the edge runs in place of quick code: nothing else tells that the best is missing. */
+    if (codes->full != full && full->head.image.quick)
+        executable_improve(executable, &shapes->full, GANGS_ALONE_SECONDS);
     return SMELT_OK;
 }
 
@@ -127,12 +116,6 @@ static void improve(const struct launch *launch, const struct launch_codes *code
     if (shapes.has_edge) executable_improve(launch->executable, &shapes.edge, seconds);
     if (shapes.has_full) executable_improve(launch->executable, &shapes.full, seconds);
 }
-
-/* Quick code of gangs is vector code, as the best is, and most launches end within this time, or soon after.
- * On two CPUs, a compiler that runs at the same time slows them down: with its compile, the first launch of a
- * quantised product took 230 ms, and without 165. Quick code of the scalar engine may run fifty times as
- * long, so there the compiler begins at once. */
-#define GANGS_ALONE_SECONDS 0.2
 
 static double seconds_alone(const struct launch_codes *codes) {
     return codes->full && cpu_code_is_scalar(codes->full) ? 0 : GANGS_ALONE_SECONDS;

@@ -23,8 +23,9 @@ smelt_status cpu_make_code(struct executable *executable, struct code_head *code
 void cpu_free_code(struct executable *executable, struct code_head *code);
 
 /* The codes of a launch: for its full groups and for those at the edge; NULL if there is no such group.
- * Either both are of the SIMD engine or both are one code of the scalar engine. If a best code is missing and
- * the launch need not wait for it, quick code takes its place, and the best is compiled in the background. */
+ * Either both are of the SIMD engine or both are one code of the scalar engine: where the SIMD engine refused
+ * one of them, both are the code for the edge. If a best code is missing and the launch need not wait for it,
+ * quick code takes its place, and the best is compiled in the background. */
 struct launch_codes {
     const struct code *full, *edge;
 };
