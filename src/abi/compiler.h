@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 10
+#define COMPILER_INTERFACE 11
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
