@@ -13,7 +13,7 @@ enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX, ENGINE_CHECK, ENGINE_COUNT
 struct engine_traits {
     const char *name; /* in traces */
     bool is_checked;  /* it needs a checked launch (check/check.h) */
-    bool serves_all;  /* its code runs every launch, if it was not compiled for a shape (image_serves_all) */
+    bool serves_all;  /* it specialises no code to a shape: its code runs every launch (image_serves_all) */
     bool is_vector;   /* one call runs a gang: image.lanes threads; there are vectors and reasons to show */
     bool is_gpu;      /* for GPUs: their rules say which code serves a launch */
     bool may_be_text; /* an object that is not an ELF file is text, ended by 0 */

@@ -20,6 +20,7 @@ struct header {
 static const char magic[8] = "smelt14";
 
 bool image_serves_all(uint32_t engine, const struct code_shape *shape) {
+    /* Masked code for any size is not specialised; the other members do not matter to the scalar engine. */
     struct code_shape any = {.engine = shape->engine,
                              .polled = shape->polled,
                              .masked = true,

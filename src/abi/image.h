@@ -44,8 +44,9 @@ struct code_shape {
 
 #define COARSE_LINE 8
 
-/* Whether an image of this engine runs every launch, whatever shape it was asked for. Code of the SIMD engine
- * is specialised to its shape before it may turn out too large and become the scalar engine's. */
+/* Whether an image of this engine, compiled for this shape, runs every launch. The scalar engine's code does,
+ * unless the shape is one of the SIMD engine: that specialises code to its shape before it refuses it, and
+ * the scalar engine's code is generated from the specialised one. */
 bool image_serves_all(uint32_t engine, const struct code_shape *shape);
 
 /* Quick code gives the same bits as the best, is compiled sooner and runs more slowly (compiler/quick.c). It

@@ -109,10 +109,10 @@ static void describe_entry(const struct package *package, const struct package_e
     for (int i = 0; i < e->code_count; i++) {
         const struct package_code *c = &e->codes[i];
         text_addf(out, "  code for %s, %zu bytes: ", package->targets[c->target].name, c->image.size);
+        bool serves_all = image_serves_all(c->engine, &c->shape);
         if (engine_traits(c->engine)->serves_all)
-            text_addf(out, "the %s engine", engine_traits(c->engine)->name);
-        else
-            describe_shape(&c->shape, out);
+            text_addf(out, "the %s engine%s", engine_traits(c->engine)->name, serves_all ? "" : ", ");
+        if (!serves_all) describe_shape(&c->shape, out);
         text_add(out, "\n");
     }
 }

@@ -331,6 +331,18 @@ static void the_best_code_that_serves_is_found(void **state) {
     assert_ptr_equal(package_find_code(&entry, 0, &wanted), &refused);
     wanted = (struct code_shape){.engine = ENGINE_SIMD, .polled = 1};
     assert_ptr_equal(package_find_code(&entry, 0, &wanted), &refused);
+    /* Code that was refused for one size is specialised to it. */
+    const struct package_code of_64 = {.shape = {.engine = ENGINE_SIMD, .size = {64, 1, 1}},
+                                       .engine = ENGINE_SCALAR};
+    entry.codes = &of_64;
+    wanted = (struct code_shape){.engine = ENGINE_SIMD, .size = {64, 1, 1}};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &of_64);
+    wanted.size[0] = 128;
+    assert_null(package_find_code(&entry, 0, &wanted));
+    wanted = (struct code_shape){.engine = ENGINE_SIMD, .masked = 1, .size = {0, 1, 1}};
+    assert_null(package_find_code(&entry, 0, &wanted));
+    wanted = (struct code_shape){.engine = ENGINE_SCALAR};
+    assert_null(package_find_code(&entry, 0, &wanted));
 }
 
 int main(void) {
