@@ -41,18 +41,22 @@ static bool is_gep(LLVMValueRef value) {
            (LLVMIsAConstantExpr(value) && LLVMGetConstOpcode(value) == LLVMGetElementPtr);
 }
 
+LLVMValueRef ptx_index_in(LLVMTypeRef array, LLVMValueRef gep) {
+    LLVMTypeRef from = LLVMGetGEPSourceElementType(gep);
+    int operands = LLVMGetNumOperands(gep);
+    bool element = operands == 2 ? from == LLVMGetElementType(array)
+                                 : operands == 3 && from == array && LLVMIsNull(LLVMGetOperand(gep, 1));
+    return element ? LLVMGetOperand(gep, (unsigned)operands - 1) : NULL;
+}
+
 bool ptx_element_of(struct unit *unit, LLVMValueRef address, LLVMValueRef *array, LLVMValueRef *index) {
     *array = is_gep(address) ? LLVMGetOperand(address, 0) : address;
     *index = constant_i32(unit, 0);
     if (!LLVMIsAGlobalVariable(*array)) return false;
     LLVMTypeRef type = LLVMGlobalGetValueType(*array);
     if (LLVMGetTypeKind(type) != LLVMArrayTypeKind) return false;
-    if (address == *array) return true;
-    LLVMTypeRef from = LLVMGetGEPSourceElementType(address);
-    int operands = LLVMGetNumOperands(address);
-    *index = LLVMGetOperand(address, (unsigned)operands - 1);
-    if (operands == 2) return from == LLVMGetElementType(type);
-    return operands == 3 && from == type && LLVMIsNull(LLVMGetOperand(address, 1));
+    if (address != *array) *index = ptx_index_in(type, address);
+    return *index;
 }
 
 static bool same_index(LLVMValueRef a, LLVMValueRef b) {

@@ -4,11 +4,11 @@
  *     sum += table[word & 15] * x[0] + table[word >> 4 & 15] * x[1] …
  *
  * One instruction chooses four of eight bytes by the parts of half a word. Floats whose lower halves are 0
- * have two bytes, so a few instructions look up four of them, if elements 8 to 15 are elements 0 to 7 with
+ * need two bytes, so a few instructions look up four of them, if elements 8 to 15 are elements 0 to 7 with
  * the other sign. Loads would take a pass of the shared memory each: they were half of all passes in a
  * product of mxfp4, which took 25.1 us with permutations instead of 26.6 (on an H200).
  *
- * Requires: the module in its final form but for narrow conversions; copies of tables marked (copied.c).
+ * Requires: the module in its final form except for narrow conversions; copies of tables marked (copied.c).
  * Maintains: what the code does; beyond the table, a look-up gives any number. */
 #include "compiler/ptx/ptx.h"
 
@@ -73,16 +73,6 @@ static bool find_part(struct unit *unit, LLVMValueRef index, struct lookup *l) {
     return true;
 }
 
-/* Whether an address is that of an element of an array: of a table's type, at `start`, as threadgroup memory
- * is one block by now. */
-static bool is_element(LLVMValueRef address, LLVMValueRef start, LLVMValueRef table) {
-    if (!LLVMIsAGetElementPtrInst(address) || LLVMGetOperand(address, 0) != start) return false;
-    LLVMTypeRef type = LLVMGlobalGetValueType(table), from = LLVMGetGEPSourceElementType(address);
-    int operands = LLVMGetNumOperands(address);
-    if (operands == 2) return from == LLVMGetElementType(type);
-    return operands == 3 && from == type && LLVMIsNull(LLVMGetOperand(address, 1));
-}
-
 static bool find_lookup(struct unit *unit, LLVMValueRef load, struct lookup *l) {
     LLVMValueRef array, copy, index;
     if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
@@ -91,14 +81,15 @@ static bool find_lookup(struct unit *unit, LLVMValueRef load, struct lookup *l) 
     *l = (struct lookup){.load = load, .table = ptx_copied_table(unit, load, &copy)};
     LLVMValueRef address = LLVMGetOperand(load, 0);
     if (l->table) {
-        if (!is_element(address, copy, l->table)) return false;
-        index = LLVMGetOperand(address, (unsigned)LLVMGetNumOperands(address) - 1);
+        /* The copy is not a global of its own any more: threadgroup memory is one block by now. */
+        if (!LLVMIsAGetElementPtrInst(address) || LLVMGetOperand(address, 0) != copy) return false;
+        index = ptx_index_in(LLVMGlobalGetValueType(l->table), address);
     } else if (ptx_element_of(unit, address, &array, &index)) {
         l->table = array;
     } else {
         return false;
     }
-    return is_table(unit, l->table) && find_part(unit, index, l);
+    return index && is_table(unit, l->table) && find_part(unit, index, l);
 }
 
 /* ---- Permutations. */

@@ -138,6 +138,9 @@ smelt_status pass_ptx_words(struct unit *unit);
 smelt_status pass_ptx_copied(struct unit *unit);
 /* … The table of which a marked load reads a copy, and where the copy begins; NULL: it is not marked. */
 LLVMValueRef ptx_copied_table(struct unit *unit, LLVMValueRef load, LLVMValueRef *copy);
+/* … The index of the element of an array that a getelementptr takes from the array's start; NULL: it takes
+ * something else. */
+LLVMValueRef ptx_index_in(LLVMTypeRef array, LLVMValueRef gep);
 /* … Whether an address is that of an element of a global array: which one, and its index. */
 bool ptx_element_of(struct unit *unit, LLVMValueRef address, LLVMValueRef *array, LLVMValueRef *index);
 /* nibbles.c — look-ups of a word's 4-bit parts in constant tables of bfloats become permutations. */
