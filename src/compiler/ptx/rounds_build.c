@@ -85,7 +85,8 @@ static bool counts_to_end(struct rounds *r, bool *falls) {
 }
 
 /* One test of whether all rounds follow, by the number of those after the first; NULL: the loop counts
- * otherwise. The counter passes no end on its way, so the number is a difference, modulo 2^32. */
+ * otherwise. The counter passes no end on its way, so the number is a difference, modulo the counter's range.
+ * It needs no freeze: the first round always gets to its own test of the same two numbers. */
 static LLVMValueRef enough_left(struct rounds *r) {
     LLVMBuilderRef b = r->unit->builder;
     bool falls;

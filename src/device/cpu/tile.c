@@ -17,7 +17,7 @@
 #define FEW_COLUMNS 256 /* of a block where the cache is small */
 #define COLUMN_STEP 128 /* a multiple of every engine's columns */
 #define RIGHT_UNITS (384 * BLOCK_COLUMNS)
-#define FEW_UNITS 256 /* of a panel, likewise */
+#define FEW_UNITS 256 /* of a panel, where even such a block does not fit */
 #define PART_STEP 16  /* units: whole cache lines, and a multiple of every engine's steps */
 /* Lines of the left operand begin in different sets of the first-level cache. */
 #define LEFT_LINE (TILE_MOST_DEPTH + 16)
@@ -98,8 +98,7 @@ static void choose_engine(struct product *p) {
     p->engine = engines[p->format];
 }
 
-/* Bytes of a core's second-level cache, of which packed operands may fill 60 %: sums, and what is packed
- * next, pass through it, too. */
+/* Bytes of a core's second-level cache. */
 static int64_t cache_bytes(void) {
     static atomic_long known;
     long bytes = atomic_load_explicit(&known, memory_order_relaxed);
@@ -110,6 +109,7 @@ static int64_t cache_bytes(void) {
     return bytes;
 }
 
+/* Packed operands may fill 60 % of the cache: sums, and what is packed next, pass through it, too. */
 static bool fits(int columns, int units) {
     return (int64_t)(columns + LEFT_ROWS) * units * 4 <= cache_bytes() * 6 / 10;
 }
