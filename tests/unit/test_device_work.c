@@ -166,7 +166,7 @@ static void an_array_that_is_there_stays(void **state) {
 /* The copy to the device has the array's contents at the call. */
 static void the_source_of_a_copy_may_change_at_once(void **state) {
     (void)state;
-    if (!test_device_has_memory()) skip();
+    if (!test_device_has_memory()) SKIP_TEST("for devices with memory of their own");
     smelt_stream *stream;
     CHECK(smelt_stream_create(test_device(), &stream));
     const int64_t count = 1 << 22;
@@ -195,7 +195,7 @@ static void fills_are_in_order_with_kernels(void **state) {
 
 static void too_much_memory_is_an_error_that_says_so(void **state) {
     (void)state;
-    if (!test_device_has_memory()) skip();
+    if (!test_device_has_memory()) SKIP_TEST("for devices with memory of their own");
     uint64_t free_bytes, total;
     CHECK(smelt_device_memory(test_device(), &free_bytes, &total));
     assert_true(free_bytes <= total && total > 0);
@@ -212,7 +212,7 @@ static void too_much_memory_is_an_error_that_says_so(void **state) {
 /* Released memory is reused: far more than the device has, one array at a time. */
 static void released_memory_is_used_again(void **state) {
     (void)state;
-    if (!test_device_has_memory()) skip();
+    if (!test_device_has_memory()) SKIP_TEST("for devices with memory of their own");
     uint64_t free_bytes, total;
     CHECK(smelt_device_memory(test_device(), &free_bytes, &total));
     for (int i = 0; i < 12; i++) {
@@ -225,11 +225,11 @@ static void released_memory_is_used_again(void **state) {
 /* Elements beyond 2^32 bytes, and a grid of more threads than 31 bits can number. */
 static void arrays_beyond_4_gibibytes(void **state) {
     (void)state;
-    if (!test_device_has_memory()) skip();
+    if (!test_device_has_memory()) SKIP_TEST("for devices with memory of their own");
     const int64_t count = (int64_t)UINT32_MAX, before = 1 << 20;
     uint64_t free_bytes, total;
     CHECK(smelt_device_memory(test_device(), &free_bytes, &total));
-    if (free_bytes < (uint64_t)count * 2) skip();
+    if (free_bytes < (uint64_t)count * 2) SKIP_TEST("the device has too little free memory");
     smelt_array *all, *x, *wrong;
     smelt_function *function;
     CHECK(smelt_array_create_on(test_device(), SMELT_UINT8, LINE(count + before), &all));
@@ -342,7 +342,7 @@ static void threads_with_streams_of_their_own(void **state) {
 
 static void a_recording_replays_its_launches(void **state) {
     (void)state;
-    if (!test_device_has_memory()) skip();
+    if (!test_device_has_memory()) SKIP_TEST("for devices with memory of their own");
     smelt_stream *stream;
     smelt_recording *recording;
     CHECK(smelt_stream_create(test_device(), &stream));

@@ -314,7 +314,7 @@ static void products_that_fill_a_gpu(void **state) {
 /* Each form of `best` on a GPU, with K whole and in parts, each operand contiguous and transposed. */
 static void forms_of_a_gpu(void **state) {
     (void)state;
-    if (!test_device_has_memory()) skip();
+    if (!test_device_has_memory()) SKIP_TEST("for GPUs only");
     for (int d = 0; d < 3; d++) {
         struct matmul_form form;
         for (int i = 0; matmul_form_at(dtypes[d], i, &form); i++)
@@ -333,7 +333,7 @@ static void forms_of_a_gpu(void **state) {
  * several tiles, also of different products. */
 static void more_tiles_than_multiprocessors(void **state) {
     (void)state;
-    if (!test_device_has_memory()) skip();
+    if (!test_device_has_memory()) SKIP_TEST("for GPUs only");
     for (int d = 1; d < 3; d++) {
         tune_setting_force((int64_t[]){d == 1 ? 128 : 256, d == 1 ? 256 : 128, 256, 1});
         multiply(matrix(dtypes[d], SHAPE(2060, 264), CONTIGUOUS),
@@ -389,7 +389,7 @@ static void forms_are_chosen_by_sizes(void **state) {
 static void small_products_use_a_tuned_tile(void **state) {
     (void)state;
     char file[64];
-    if (test_device_has_memory()) skip();
+    if (test_device_has_memory()) SKIP_TEST("for CPUs only");
     snprintf(file, sizeof file, "/tmp/smelt_test_matmul_%d.json", (int)getpid());
     tune_setting_force((int64_t[SETTING_NUMBERS]){32, 64});
     OK(smelt_trace_start(file));

@@ -112,7 +112,7 @@ static smelt_status run_beside(void *job, uint64_t first, uint64_t last) {
 
 static void test_a_cpu_is_left_to_another_process_while_it_is_busy(void **state) {
     (void)state;
-    if (!pool_uses_all_cpus()) skip();
+    if (!pool_uses_all_cpus()) SKIP_TEST("the pool does not use all CPUs, or there is only one");
     struct beside b = {.busy = true};
     assert_int_equal(pool_run_beside(run_beside, &b, MOST_PIECES, "beside", is_busy), SMELT_OK);
     for (int i = 0; i < MOST_PIECES; i++) assert_int_equal(b.runs[i], 1);
@@ -149,7 +149,7 @@ static smelt_status run_while_looked_at(void *job, uint64_t first, uint64_t last
 
 static void test_the_first_looks_at_the_other_process_follow_quickly(void **state) {
     (void)state;
-    if (!pool_uses_all_cpus()) skip();
+    if (!pool_uses_all_cpus()) SKIP_TEST("the pool does not use all CPUs, or there is only one");
     double least = 1;
     uint64_t pieces = 64 * (uint64_t)pool_size(); /* enough that some are left at the last look */
     for (int i = 0; i < 30 && least > MOST_LOOKING; i++) {
@@ -195,8 +195,9 @@ static void test_no_pool_thread_shares_the_callers_cpu(void **state) {
     cpu_set_t all;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     const char *setting = getenv("SMELT_PIN");
-    if (setting && strcmp(setting, "0") == 0) skip();
-    if (CPU_COUNT(&all) < 2 || pool_size() > CPU_COUNT(&all)) skip();
+    if (setting && strcmp(setting, "0") == 0) SKIP_TEST("SMELT_PIN=0");
+    if (CPU_COUNT(&all) < 2 || pool_size() > CPU_COUNT(&all))
+        SKIP_TEST("fewer CPUs than threads, or only one");
     assert_int_equal(run_and_count(MOST_PIECES), 0);
     for (int turn = 0; turn < 2; turn++)
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {

@@ -18,6 +18,15 @@
         _fail(__FILE__, __LINE__); \
     } while (0)
 
+/* Leaves the test out and says why. */
+#define SKIP_TEST(...)              \
+    do {                            \
+        print_message("skipped: "); \
+        print_message(__VA_ARGS__); \
+        print_message("\n");        \
+        skip();                     \
+    } while (0)
+
 /* A call of smelt.h that must succeed. */
 #define OK(call)                                                                                     \
     do {                                                                                             \
