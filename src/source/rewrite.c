@@ -136,20 +136,50 @@ static void make_static(struct rewriter *r, uint32_t i) {
     put_before(r, i, "static ");
 }
 
-/* Parameter `threadgroup float name[N][M]` → `threadgroup float (*name)[M]`. */
+/* Whether the declarator before the bracket at `stop` has a name. `first` is the first token of its type:
+ * `float x[4]` has one; `T[4]`, `const metal::float4[4]`, `vec<float, 4>[4]` and `unsigned int[4]` have none.
+ */
+static bool declarator_has_name(const struct rewriter *r, uint32_t first, uint32_t stop) {
+    static const char *const types[] = {"bool", "char",     "short", "int",  "long", "signed",
+                                        "half", "unsigned", "float", "void", NULL};
+    static const char *const qualifiers[] = {"const", "volatile", "struct", "typename", NULL};
+    uint32_t name = stop - 1;
+    if (!token_is_identifier(r->tokens, name) || token_is_one_of(r->tokens, name, types) ||
+        token_is(r->tokens, name - 1, ":"))
+        return false;
+    for (uint32_t i = first; i < name; i++)
+        if (!token_is_one_of(r->tokens, i, qualifiers)) return true;
+    return false;
+}
+
+/* Whether the tokens from the address space at `i` to the brackets at `stop` are a parameter of the list that
+ * `open` opens: not the operand of sizeof, and not a template argument in the list. */
+static bool is_parameter(const struct rewriter *r, uint32_t i, uint32_t stop, uint32_t open) {
+    static const char *const operators[] = {"sizeof",   "alignof",       "alignas",
+                                            "decltype", "static_assert", NULL};
+    static const char *const qualifiers[] = {"const", "volatile", NULL};
+    while (token_is_one_of(r->tokens, i - 1, qualifiers)) i--;
+    while (token_is(r->tokens, stop, "[") && partner(r, stop) > stop) stop = partner(r, stop) + 1;
+    return (token_is(r->tokens, i - 1, "(") || token_is(r->tokens, i - 1, ",")) &&
+           (token_is(r->tokens, stop, ")") || token_is(r->tokens, stop, ",")) && open > 0 &&
+           !token_is_one_of(r->tokens, open - 1, operators);
+}
+
+/* Parameter `threadgroup float name[N][M]` → `threadgroup float (*name)[M]`; the name may be missing. */
 static void rewrite_array_parameter(struct rewriter *r, uint32_t i, uint32_t open) {
     uint32_t stop;
-    if (declares_pointer(r, i + 1, &stop) || !token_is(r->tokens, stop, "[") ||
-        !token_is_identifier(r->tokens, stop - 1) || stop - 1 <= i + 1 || stop > partner(r, open) ||
-        attribute_list_end(r->tokens, stop))
+    if (declares_pointer(r, i + 1, &stop) || !token_is(r->tokens, stop, "[") || stop <= i + 1 ||
+        stop > partner(r, open) || attribute_list_end(r->tokens, stop))
         return;
-    /* Not `device T[4]` (no name) and not a member or call expression. */
-    if (token_is(r->tokens, stop - 2, ".") || token_is(r->tokens, stop - 2, ",") ||
-        token_is(r->tokens, stop - 2, "("))
+    bool named = declarator_has_name(r, i + 1, stop);
+    if (!named && !is_parameter(r, i, stop, open)) return;
+    /* Not a member or call expression. */
+    if (named && (token_is(r->tokens, stop - 2, ".") || token_is(r->tokens, stop - 2, ",") ||
+                  token_is(r->tokens, stop - 2, "(")))
         return;
-    put_before(r, stop - 1, "(*");
+    if (named) put_before(r, stop - 1, "(*");
     erase(r, stop, partner(r, stop) + 1);
-    put_instead(r, stop, ")");
+    put_instead(r, stop, named ? ")" : "(*)");
 }
 
 static void rewrite_address_space(struct rewriter *r, uint32_t i, const char *macro, uint32_t open) {
