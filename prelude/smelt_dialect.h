@@ -72,6 +72,8 @@ __smelt_pure bool __smelt_constant_defined(const void *constant);
 // For assert: true in checked runs; an assertion with this text fails there (src/compiler/passes/assertions.c).
 __smelt_pure bool __smelt_is_checked(void);
 void __smelt_assertion(const char *text);
+// What a fence orders: its mem_flags; whether it does so for other threadgroups. Only checked runs call it.
+void __smelt_checked_fence(uint flags, bool for_groups);
 // Simdgroup operations, over the active lanes. `width` is 32 for a simdgroup and 4 for quads.
 __smelt_together uint __smelt_simd_shuffle_i32(uint value, uint lane);
 __smelt_together ulong __smelt_simd_shuffle_i64(ulong value, uint lane);

@@ -59,6 +59,7 @@ enum intrinsic_kind {
     X(CONSTANT_DEFINED, constant_defined, PURE, ALONE, OF_CONSTANT)                 \
     X(IS_CHECKED, is_checked, PURE, ALONE, OF_LAUNCH)                               \
     X(ASSERTION, assertion, APART, ALONE, OF_LAUNCH)                                \
+    X(CHECKED_FENCE, checked_fence, APART, ALONE, OF_LAUNCH)                        \
     X(SIMD_SHUFFLE_I32, simd_shuffle_i32, APART, TOGETHER, OF_SIMDGROUP)            \
     X(SIMD_SHUFFLE_I64, simd_shuffle_i64, APART, TOGETHER, OF_SIMDGROUP)            \
     X(SIMD_BALLOT, simd_ballot, APART, TOGETHER, OF_SIMDGROUP)                      \

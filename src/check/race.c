@@ -5,10 +5,10 @@
  * thread counts the barriers it has passed, of the threadgroup and of its simdgroup, that order the memory's
  * kind. An earlier access is in order with a later one of the same threadgroup if its thread had passed fewer
  * barriers of the threadgroup then, or, in one simdgroup, fewer of the simdgroup. Accesses of different
- * threadgroups are never in order, unless the kernel uses fences: those are trusted, also where threads of
- * one threadgroup meet in between at a barrier for other memory. Within a threadgroup, they are trusted for
- * device memory if both threads have called one since the earlier access. Two writes of the same value are
- * not a finding.
+ * threadgroups are never in order, unless the kernel calls fences that order device memory for the whole
+ * device: those are trusted. Within a threadgroup, fences for the memory's kind are trusted if both threads
+ * have called one since the earlier access, or one of them has and a barrier, for whatever memory, lies in
+ * between. Two writes of the same value are not a finding.
  *
  * For every four bytes, a word, the last write and two reads by different threads since are kept: its cell.
  * Accesses of a part of a word, of elements of one or two bytes, are kept by the part's first byte, so that
@@ -70,15 +70,15 @@ static uint32_t add_interval(struct check *check, const struct interval *interva
 static uint32_t current_interval(struct check *check, enum memory_kind kind) {
     struct thread_state *thread = &check->threads[check->thread];
     if (thread->interval[kind]) return thread->interval[kind];
-    bool device = kind == DEVICE_MEMORY;
     uint32_t simdgroup = check->thread / CHECK_LANES, *latest = &check->latest[simdgroup][kind];
-    struct interval now = {.group = check->group.number,
+    struct interval now = {.kind = kind,
+                           .group = check->group.number,
                            .simdgroup = simdgroup,
                            .barriers = thread->barriers[kind],
                            .simdgroup_barriers = thread->simdgroup_barriers[kind],
-                           .all_barriers = device ? thread->all_barriers : 0,
-                           .fence = device ? thread->fence : 0,
-                           .fences = device ? check->fences : 0};
+                           .all_barriers = thread->all_barriers,
+                           .fence = thread->fence[kind],
+                           .fences = check->fences[kind]};
     const struct interval *known = *latest ? &check->intervals[*latest] : NULL;
     if (!known || known->group != now.group || known->barriers != now.barriers ||
         known->simdgroup_barriers != now.simdgroup_barriers || known->all_barriers != now.all_barriers ||
@@ -96,28 +96,29 @@ void race_begin_group(struct check *check) {
         for (int k = 0; k < MEMORY_KINDS; k++) check->latest[s][k] = 0;
 }
 
-enum { FLAG_DEVICE = 1, FLAG_THREADGROUP = 2 }; /* of mem_flags */
+/* Of mem_flags. */
+static const uint32_t flag_of[MEMORY_KINDS] = {[DEVICE_MEMORY] = 1, [THREADGROUP_MEMORY] = 2};
 
 void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup, const struct check_site *site) {
     struct check *check = check_this;
     struct thread_state *thread = &check->threads[check->thread];
     thread->barrier = site;
-    static const uint32_t flag_of[MEMORY_KINDS] = {FLAG_DEVICE, FLAG_THREADGROUP};
+    thread->all_barriers += !of_simdgroup;
     for (int k = 0; k < MEMORY_KINDS; k++) {
-        if (!(flags & flag_of[k])) continue;
-        ++*(of_simdgroup ? &thread->simdgroup_barriers[k] : &thread->barriers[k]);
+        if (flags & flag_of[k]) ++*(of_simdgroup ? &thread->simdgroup_barriers[k] : &thread->barriers[k]);
         thread->interval[k] = 0;
     }
-    if (of_simdgroup) return;
-    thread->all_barriers++;
-    thread->interval[DEVICE_MEMORY] = 0;
 }
 
-void smelt_check_fence(void) {
+void smelt_check_fence(uint32_t flags, uint32_t for_groups) {
     struct check *check = check_this;
     struct thread_state *thread = &check->threads[check->thread];
-    thread->fence = ++check->fences;
-    for (int k = 0; k < MEMORY_KINDS; k++) thread->interval[k] = 0;
+    for (int k = 0; k < MEMORY_KINDS; k++) {
+        if (!(flags & flag_of[k])) continue;
+        thread->fence[k] = ++check->fences[k];
+        thread->interval[k] = 0;
+    }
+    check->has_group_fences |= for_groups && flags & flag_of[DEVICE_MEMORY];
 }
 
 /* ---- Judging. */
@@ -125,10 +126,11 @@ void smelt_check_fence(void) {
 static bool is_ordered(const struct check *check, uint64_t before, uint64_t now) {
     const struct interval *a = &check->intervals[interval_of(before)],
                           *b = &check->intervals[interval_of(now)];
-    if (a->group != b->group) return check->fences > 0;
+    if (a->group != b->group) return check->has_group_fences;
     if (thread_of(before) == thread_of(now) || a->barriers < b->barriers) return true;
-    if (check->fences && a->all_barriers < b->all_barriers) return true;
-    if (check->threads[thread_of(before)].fence > a->fence && b->fence > a->fences) return true;
+    bool first_fenced = check->threads[thread_of(before)].fence[a->kind] > a->fence;
+    bool second_fenced = b->fence > a->fences, have_met = a->all_barriers < b->all_barriers;
+    if (first_fenced + second_fenced + have_met >= 2) return true;
     return a->simdgroup == b->simdgroup && a->simdgroup_barriers < b->simdgroup_barriers;
 }
 

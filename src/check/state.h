@@ -52,7 +52,7 @@ struct thread_state {
     uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
     uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
     uint32_t all_barriers;                     /* of the threadgroup, whatever memory they name */
-    uint32_t fence;                            /* the number of its last one; 0: none */
+    uint32_t fence[MEMORY_KINDS];              /* the number of its last one; 0: none */
     uint32_t interval[MEMORY_KINDS];           /* where it is; 0: to be found */
     const struct check_site *barrier;          /* the site of the last one that it reached; NULL: none */
     /* At a simdgroup function (simdgroup.c): its place, and the shadow of what other lanes may take. */
@@ -62,10 +62,9 @@ struct thread_state {
 
 /* What threads of a simdgroup do between two barriers. */
 struct interval {
+    enum memory_kind kind;
     uint32_t group, simdgroup;
-    uint32_t barriers, simdgroup_barriers;
-    /* Of device memory; else 0. */
-    uint32_t all_barriers;
+    uint32_t barriers, simdgroup_barriers, all_barriers;
     uint32_t fence, fences; /* the thread's last one; how many all threads had called at the start */
 };
 
@@ -129,7 +128,8 @@ struct check {
     struct check_group group;
     const char *slot; /* the [[threadgroup(i)]] argument that was found last; NULL: none */
     uint64_t slot_bytes;
-    uint32_t fences; /* called so far, by all threads */
+    uint32_t fences[MEMORY_KINDS]; /* called so far, by all threads */
+    bool has_group_fences;         /* one of them orders device memory for all threadgroups */
 
     uint32_t thread;
     struct thread_state threads[CHECK_MOST_THREADS];

@@ -238,3 +238,108 @@ kernel void a_fence_for_other_memory(device const float *a [[buffer(0)]], device
   atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
   if (t >= 32) o[t] = tile[t - 32]; // SM002 tile
 }
+
+// The barrier orders threadgroup memory, and so does the fence: nothing orders what the threads write to o.
+// run: -b 0=arange:float32:64 -b 1=zeros:float32:128 --grid 64 --threadgroup 64
+kernel void a_fence_for_threadgroup_memory(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                           uint t [[thread_position_in_threadgroup]]) {
+  o[t] = a[t];
+  atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst, thread_scope_threadgroup);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst, thread_scope_threadgroup);
+  o[64 + t] = o[(t + 32) % 64]; // SM002 o
+}
+
+// The same with a fence for the memory that is meant.
+// run: -b 0=arange:float32:64 -b 1=zeros:float32:128 --grid 64 --threadgroup 64
+kernel void a_fence_and_a_barrier(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                  uint t [[thread_position_in_threadgroup]]) {
+  o[t] = a[t];
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_threadgroup);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[64 + t] = o[(t + 32) % 64];
+}
+
+// A barrier without memory between two fences orders what they name.
+// run: -b 0=arange:float32:64 -b 1=zeros:float32:64 --grid 64 --threadgroup 64
+kernel void a_barrier_between_fences(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                     uint t [[thread_position_in_threadgroup]]) {
+  threadgroup float tile[64];
+  tile[t] = a[t];
+  atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_release, thread_scope_threadgroup);
+  threadgroup_barrier(mem_flags::mem_none);
+  atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_acquire, thread_scope_threadgroup);
+  o[t] = tile[63 - t];
+}
+
+// run: -b 0=arange:float32:64 -b 1=zeros:float32:64 --grid 64 --threadgroup 64
+kernel void a_fence_before_the_access(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                      uint t [[thread_position_in_threadgroup]]) {
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst);
+  o[t] = a[t];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float other = o[63 - t]; // SM002 o
+  threadgroup_barrier(mem_flags::mem_device);
+  o[t] += other;
+}
+
+// A fence for the threads of a threadgroup does not order accesses of different ones.
+// run: -b 0=zeros:uint32:1 -b 1=zeros:float32:4 -b 2=zeros:float32:1 --grid 128 --threadgroup 32
+kernel void a_fence_for_one_threadgroup(device atomic_uint *count [[buffer(0)]], device float *d [[buffer(1)]],
+                                        device float *o [[buffer(2)]], uint t [[thread_position_in_threadgroup]],
+                                        uint g [[threadgroup_position_in_grid]]) {
+  if (t > 0) return;
+  d[g] = g;
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_threadgroup);
+  uint before = atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+  if (before < 3) return;
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_threadgroup);
+  float sum = 0;
+  for (uint k = 0; k < 4; k++) sum += d[k]; // SM004 d
+  o[0] = sum;
+}
+
+// Nor does a fence for threadgroup memory.
+// run: -b 0=zeros:uint32:1 -b 1=zeros:float32:4 -b 2=zeros:float32:1 --grid 128 --threadgroup 32
+kernel void a_fence_for_other_memory_of_groups(device atomic_uint *count [[buffer(0)]], device float *d [[buffer(1)]],
+                                               device float *o [[buffer(2)]],
+                                               uint t [[thread_position_in_threadgroup]],
+                                               uint g [[threadgroup_position_in_grid]]) {
+  if (t > 0) return;
+  d[g] = g;
+  atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst);
+  uint before = atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+  if (before < 3) return;
+  float sum = 0;
+  for (uint k = 0; k < 4; k++) sum += d[k]; // SM004 d
+  o[0] = sum;
+}
+
+// A barrier that names no memory, or another one, separates nothing.
+// run: -b 0=arange:float32:64 -b 1=zeros:float32:128 --grid 64 --threadgroup 64
+kernel void barriers_for_other_memory(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                      uint t [[thread_position_in_threadgroup]]) {
+  threadgroup float tile[64];
+  o[t] = a[t];
+  tile[t] = a[t];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float of_device = o[(t + 32) % 64]; // SM002 o
+  float of_tile = tile[(t + 32) % 64];
+  threadgroup_barrier(mem_flags::mem_device);
+  tile[t] = of_device; // SM002 tile
+  threadgroup_barrier(mem_flags::mem_none);
+  o[64 + t] = of_tile + tile[63 - t]; // SM002 tile
+}
+
+// run: -b 0=arange:float32:32 -b 1=zeros:float32:64 --grid 32 --threadgroup 32
+kernel void simdgroup_barriers_for_other_memory(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                                uint t [[thread_position_in_threadgroup]]) {
+  threadgroup float tile[32];
+  tile[t] = a[t];
+  o[t] = a[t];
+  simdgroup_barrier(mem_flags::mem_device);
+  float of_tile = tile[31 - t]; // SM003 tile
+  float of_device = o[31 - t];
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  o[32 + t] = of_tile + of_device;
+}

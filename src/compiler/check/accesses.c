@@ -302,11 +302,24 @@ static void check_assertion(struct unit *unit, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
+static void check_fence(struct unit *unit, LLVMValueRef call) {
+    LLVMPositionBuilderBefore(unit->builder, call);
+    LLVMTypeRef type = LLVMInt32TypeInContext(unit->context);
+    LLVMValueRef arguments[2] = {LLVMGetOperand(call, 0),
+                                 LLVMBuildZExt(unit->builder, LLVMGetOperand(call, 1), type, "")};
+    check_call(unit, "smelt_check_fence", LLVMVoidTypeInContext(unit->context), arguments, 2, false);
+    LLVMInstructionEraseFromParent(call);
+}
+
 static void check_called(struct unit *unit, LLVMValueRef call) {
     const char *name = called_name(call);
     enum intrinsic intrinsic = intrinsic_of(call);
     if (intrinsic == INTRINSIC_ASSERTION) {
         check_assertion(unit, call);
+        return;
+    }
+    if (intrinsic == INTRINSIC_CHECKED_FENCE) {
+        check_fence(unit, call);
         return;
     }
     if (intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER) {
@@ -372,10 +385,6 @@ static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
         break;
     case LLVMAtomicCmpXchg:
         check_change(unit, instruction, exchanges_float_sum(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
-        break;
-    case LLVMFence:
-        LLVMPositionBuilderBefore(unit->builder, instruction);
-        check_call(unit, "smelt_check_fence", LLVMVoidTypeInContext(unit->context), NULL, 0, false);
         break;
     case LLVMCall:
         check_called(unit, instruction);
