@@ -288,6 +288,19 @@ static void all_kinds_both_ways(void **unused) {
         }
 }
 
+/* More rows than are packed at once, more terms than a panel holds, and more columns than a block. */
+static void several_stretches_parts_and_blocks(void **unused) {
+    (void)unused;
+    const int shapes[][3] = {{119, 40, 1030}, {121, 33, 513}, {253, 65, 700},
+                             {133, 70, 1540}, {1030, 5, 60},  {13, 1029, 520}};
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++)
+        for (int way = 0; way < 4; way++) {
+            struct job j = job_of(i % 2 ? 0 : below(KINDS), shapes[i][0], shapes[i][1], shapes[i][2]);
+            j.left_by_term = way & 1, j.right_by_term = way & 2, j.adds = next() & 1;
+            run(&j);
+        }
+}
+
 static void parts_that_do_not_exist(void **unused) {
     (void)unused;
     for (int i = 0; i < 120; i++) {
@@ -387,6 +400,7 @@ static void tiles_in_slots(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(floats_of_all_sizes),
                                        cmocka_unit_test(all_kinds_both_ways),
+                                       cmocka_unit_test(several_stretches_parts_and_blocks),
                                        cmocka_unit_test(parts_that_do_not_exist),
                                        cmocka_unit_test(scales),
                                        cmocka_unit_test(relaxed),

@@ -1,6 +1,7 @@
 /* Products of tiles: blocks of them, packed and multiplied by the level of instruction sets that the machine
  * has (arch/tile.h). Every level gives the same bits, except of bfloats in relaxed math. */
 #include "device/cpu/tile.h"
+#include "device/cpu/tile_ahead.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,13 +13,12 @@
  * Xeon with 2 MiB of second-level cache (30 November 2026). */
 #define BLOCK_ROWS 1024
 #define HELD_ROWS 256 /* whose sums lie in memory of the worker's own */
-#define LEFT_ROWS 128 /* that are packed at once */
+#define LEFT_ROWS 128 /* that are packed at once, at most */
 #define BLOCK_COLUMNS 512
-#define FEW_COLUMNS 256 /* of a block where the cache is small */
 #define COLUMN_STEP 128 /* a multiple of every engine's columns */
-#define RIGHT_UNITS (384 * BLOCK_COLUMNS)
-#define FEW_UNITS 256 /* of a panel, where even such a block does not fit */
-#define PART_STEP 16  /* units: whole cache lines, and a multiple of every engine's steps */
+#define RIGHT_UNITS (TILE_MOST_DEPTH * BLOCK_COLUMNS)
+#define MATRIX_UNITS (384 * 256) /* of a block's right operand, for matrix units */
+#define PART_STEP 16             /* units: whole cache lines, and a multiple of every engine's steps */
 /* Lines of the left operand begin in different sets of the first-level cache. */
 #define LEFT_LINE (TILE_MOST_DEPTH + 16)
 #define CACHE_LINE 64 /* bytes */
@@ -61,6 +61,11 @@ struct product {
     bool in_place;            /* sums are computed in the result */
     struct tile_memory *memory;
 };
+
+static int smaller(int64_t a, int64_t b) {
+    int64_t least = a < b ? a : b;
+    return least < 0 ? 0 : (int)least;
+}
 
 static struct tile_source source_of(const uint64_t *words, enum tile_kind kind) {
     return (struct tile_source){.data = (const char *)(uintptr_t)words[TILE_DATA],
@@ -109,21 +114,28 @@ static int64_t cache_bytes(void) {
     return bytes;
 }
 
-/* Packed operands may fill 60 % of the cache: sums, and what is packed next, pass through it, too. */
+/* Packed operands may fill 5/8 of the cache: sums, and what is packed next, pass through it, too. */
 static bool fits(int columns, int units) {
-    return (int64_t)(columns + LEFT_ROWS) * units * 4 <= cache_bytes() * 6 / 10;
+    return (int64_t)(columns + LEFT_ROWS) * units * 4 <= cache_bytes() * 5 / 8;
 }
 
-/* Matrix units (AMX) have deep panels of few columns, whatever the cache. */
+/* Matrix units (AMX) have deep panels of few columns, whatever the cache. Vectors have the first of these
+ * blocks that fits, or the last one. Each step down in this list takes 2 to 6 % longer where the one before
+ * it fits: products of 1024 to 3072 on one core of a Xeon with 2 MiB of second-level cache (November 2026).
+ */
 static void choose_block(struct product *p) {
-    bool vectors = p->engine->unit_step == 1;
-    int most = RIGHT_UNITS / BLOCK_COLUMNS * FEW_COLUMNS / p->engine->depth / COLUMN_STEP * COLUMN_STEP;
-    p->depth = p->engine->depth;
-    p->block_columns = vectors || most > FEW_COLUMNS ? FEW_COLUMNS : most;
-    if (vectors && fits(BLOCK_COLUMNS, p->depth))
-        p->block_columns = BLOCK_COLUMNS;
-    else if (vectors && p->depth > FEW_UNITS && !fits(FEW_COLUMNS, p->depth))
-        p->depth = FEW_UNITS;
+    static const struct {
+        int columns, depth;
+    } blocks[] = {{BLOCK_COLUMNS, 512}, {BLOCK_COLUMNS, 384}, {256, 384}, {256, 256}};
+    const int last = (int)(sizeof blocks / sizeof *blocks) - 1;
+    int i = 0, most = p->engine->depth;
+    if (p->engine->unit_step > 1) {
+        p->depth = most;
+        p->block_columns = MATRIX_UNITS / most / COLUMN_STEP * COLUMN_STEP;
+        return;
+    }
+    while (i < last && !fits(blocks[i].columns, smaller(blocks[i].depth, most))) i++;
+    p->block_columns = blocks[i].columns, p->depth = smaller(blocks[i].depth, most);
 }
 
 /* An operand in slots becomes a dense tile. Its values stay those of its kind, as floats or ints. */
@@ -173,11 +185,6 @@ struct part {
     int64_t sums_row; /* in sums */
     bool fresh;
 };
-
-static int smaller(int64_t a, int64_t b) {
-    int64_t least = a < b ? a : b;
-    return least < 0 ? 0 : (int)least;
-}
 
 /* Whether the engine reads the right operand in place: float32 in contiguous rows, of which it loads whole
  * registers only, so nothing beyond a row's end. */
@@ -274,11 +281,37 @@ static void prefetch_below(const struct tile_block *block) {
             __builtin_prefetch(below + column * 4, 1);
 }
 
-/* Rows go to blocks of nearly equal height. */
-static void multiply_stretch(const struct product *p, const struct part *part,
-                             const struct stretch *stretch) {
+/* The height of the next block, with `rows` rows left. Blocks are as high as the engine allows, except that
+ * the last two share what is left equally: very low blocks are slow. */
+static int block_height(const struct tile_engine *engine, int rows) {
+    return engine->unit_step == 1 && rows > engine->rows && rows < 2 * engine->rows
+               ? (rows + 1) / 2
+               : smaller(rows, engine->rows);
+}
+
+static int blocks_of(const struct product *p, int rows, int columns) {
+    return ((rows + p->engine->rows - 1) / p->engine->rows) *
+           ((columns + p->engine->columns - 1) / p->engine->columns);
+}
+
+/* What is packed after a stretch and after a part; each of their blocks fetches some of it. */
+struct ahead {
+    struct tile_runs left, right;
+};
+
+/* Whether the engine has the time to fetch the next block's sums. */
+static bool has_time(const struct tile_engine *engine, const struct part *part) {
+    return engine->fetches && part->units >= engine->rows * TILE_AHEAD_UNITS;
+}
+
+/* All runs are taken to be as long as a line of the left operand. */
+static int64_t ahead_step(const struct product *p) {
+    return (int64_t)TILE_AHEAD_UNITS * p->engine->terms * tile_kind_bits(p->left.kind) / 8;
+}
+
+static void multiply_stretch(const struct product *p, const struct part *part, const struct stretch *stretch,
+                             struct ahead *ahead) {
     const struct tile_engine *engine = p->engine;
-    int blocks = (stretch->rows + engine->rows - 1) / engine->rows;
     for (int column = 0; column < part->columns; column += engine->columns) {
         struct tile_block block = {.left_line = stretch->line_stride,
                                    .left_unit = stretch->unit_stride,
@@ -288,29 +321,66 @@ static void multiply_stretch(const struct product *p, const struct part *part,
                                    .columns = smaller(part->columns - column, engine->columns),
                                    .sums_row = part->sums_row,
                                    .fresh = part->fresh,
-                                   .is_unsigned = p->left.kind == TILE_UINT8};
-        for (int i = 0, row = 0; i < blocks; i++, row += block.rows) {
-            block.rows = engine->unit_step > 1 ? smaller(stretch->rows - row, engine->rows)
-                                               : (stretch->rows - row + blocks - i - 1) / (blocks - i);
+                                   .is_unsigned = p->left.kind == TILE_UINT8,
+                                   .fetches = has_time(engine, part),
+                                   .ahead_step = ahead_step(p)};
+        char *top = part->sums + (stretch->row * part->sums_row + column) * 4;
+        for (int row = 0; row < stretch->rows; row += block.rows) {
+            block.rows = block_height(engine, stretch->rows - row);
             block.left = stretch->units + row * stretch->line_stride;
-            block.sums = part->sums + ((stretch->row + row) * part->sums_row + column) * 4;
-            if (row + block.rows < stretch->rows) prefetch_below(&block);
+            block.sums = top + row * part->sums_row * 4;
+            bool last = row + block.rows >= stretch->rows;
+            if (block.fetches) {
+                for (int i = 0; i < TILE_AHEAD; i++) block.ahead[i] = (const char *)block.right;
+                int taken = tile_runs_take(&ahead->left, block.ahead, 0);
+                (void)tile_runs_take(&ahead->right, block.ahead, taken);
+                block.sums_ahead =
+                    last ? top + engine->columns * 4 : (char *)block.sums + block.rows * part->sums_row * 4;
+            } else if (!last) {
+                prefetch_below(&block);
+            }
             engine->multiply(&block);
         }
     }
 }
 
+/* Rows that are packed at once, of so many: whole blocks of the engine, and not few at last. */
+static int stretch_rows(const struct tile_engine *engine, int rows) {
+    int most = LEFT_ROWS / engine->rows * engine->rows, half = (rows + 1) / 2;
+    if (rows >= 2 * most) return most;
+    return rows <= most ? rows : (half + engine->rows - 1) / engine->rows * engine->rows;
+}
+
+/* What is packed for the stretch below, or, after the last, for the first one of the next part. */
+static struct tile_runs left_ahead(const struct product *p, const struct part *part, int row,
+                                   const struct stretch *stretch) {
+    bool last = row + stretch->rows >= part->rows;
+    int64_t term = part->term + (last ? part->terms : 0);
+    return tile_runs_of(&p->left, last ? part->row : stretch->line + stretch->rows, term,
+                        stretch_rows(p->engine, last ? part->rows : part->rows - row - stretch->rows),
+                        last ? smaller(p->terms - term, part->terms) : part->terms,
+                        blocks_of(p, stretch->rows, part->columns));
+}
+
+static struct tile_runs right_ahead(const struct product *p, const struct part *part) {
+    int64_t term = part->term + part->terms;
+    return tile_runs_of(&p->right, part->column, term, part->columns, smaller(p->terms - term, part->terms),
+                        blocks_of(p, part->rows, part->columns));
+}
+
 static void multiply_part(const struct product *p, struct part *part) {
+    struct ahead ahead = {.right = right_ahead(p, part)};
     pack_right(p, part);
     int64_t dealt = p->dealt_rows ? p->dealt_rows : p->rows;
     for (int row = 0; row < part->rows;) {
         int64_t at = part->row + row, inside = at % dealt;
-        int rows = smaller(smaller(part->rows - row, LEFT_ROWS), dealt - inside);
+        int rows = stretch_rows(p->engine, smaller(part->rows - row, dealt - inside));
         struct stretch stretch = {.line = at / dealt * p->dealt_step + inside, .row = row};
         stretch.rows = smaller(p->left.lines - stretch.line, rows);
         if (stretch.rows > 0) {
             pack_left(p, part, &stretch);
-            multiply_stretch(p, part, &stretch);
+            ahead.left = left_ahead(p, part, row, &stretch);
+            multiply_stretch(p, part, &stretch, &ahead);
         }
         for (int i = stretch.rows; i < rows && part->fresh; i++)
             memset(part->sums + (row + i) * part->sums_row * 4, 0, (size_t)part->columns * 4);

@@ -45,6 +45,10 @@ struct tile_pack {
     int64_t line_stride;
 };
 
+/* Runs of bytes that are read after a block: a vector engine fetches them while it multiplies. */
+#define TILE_AHEAD 3
+#define TILE_AHEAD_UNITS 8 /* that are multiplied between two fetches from each run */
+
 /* A block of sums: rows × columns, at most those of the engine. */
 struct tile_block {
     const uint32_t *left;
@@ -57,6 +61,10 @@ struct tile_block {
     int64_t sums_row;
     bool fresh;       /* sums begin with 0, not with what is there */
     bool is_unsigned; /* TILE_UNIT_BYTE */
+    bool fetches;     /* what the members below say; any addresses will do */
+    const char *ahead[TILE_AHEAD];
+    int64_t ahead_step;     /* bytes from fetch to fetch */
+    const char *sums_ahead; /* of the next block, whose rows are sums_row apart, too */
 };
 
 #define TILE_MOST_DEPTH 512
@@ -68,6 +76,7 @@ struct tile_engine {
     int depth;         /* units of a panel, at most TILE_MOST_DEPTH */
     int unit_step;     /* units come in multiples of it */
     int row_step; /* lines of the left operand, which must lie line by line, are read in multiples of it */
+    bool fetches; /* ahead, in the largest blocks */
     void (*multiply)(const struct tile_block *block);
     void (*begin)(void), (*end)(void); /* around the blocks of a product; NULL: nothing to do */
 };

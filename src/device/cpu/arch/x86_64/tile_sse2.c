@@ -45,6 +45,7 @@ static void floats_to_halves(const float *in, int count, uint16_t *out) {
 #define ROWS 4
 #define ROW_CASES ROW_CASES_4
 #define DEPTH 256
+#define FETCHES false
 #include "device/cpu/arch/x86_64/tile_level.h"
 
 /* Two products and sums, rounded once. The product is exact in double. The sum is rounded to odd there: if it
