@@ -23,6 +23,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("simd-prepare", pass_simd_prepare),
                                       PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),
+                                      PASS("simd-ahead", pass_simd_ahead),
                                       PASS("simd-estimates", pass_simd_estimates),
                                       PASS("group-updates", pass_group_updates),
                                       PASS("simd-fused", pass_simd_fused),

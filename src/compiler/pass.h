@@ -274,6 +274,8 @@ smelt_status pass_simd_merged(struct unit *unit);
 /* … maxima.c: maxima of a number that is never NaN do not ask whether it is. */
 smelt_status pass_simd_maxima(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
+/* … ahead.c: loops compute the next round's reduction before they use their own. */
+smelt_status pass_simd_ahead(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
 /* … requests that would be met whatever the size are dropped where that is far too much. */

@@ -4,6 +4,7 @@
  *
  * A chunk of a structure (what llvm.*.with.overflow returns, say) is a structure of chunks. */
 #include "compiler/simd/arithmetic.h"
+#include "compiler/simd/neighbours.h"
 
 #define STRUCTURE_MEMBERS 16
 
@@ -122,6 +123,12 @@ static LLVMValueRef compare(struct simd *s, LLVMValueRef i, int chunk) {
                                  operand(s, i, 1, chunk), "");
 }
 
+static LLVMValueRef extend_lanes(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMTypeRef type = chunk_type(s, LLVMTypeOf(i));
+    LLVMValueRef from = operand(s, i, 0, chunk), floats = dense_floats(s, from);
+    return floats && LLVMTypeOf(floats) == type ? floats : LLVMBuildFPExt(s->unit->builder, from, type, "");
+}
+
 /* ---- */
 
 static LLVMValueRef lanes_of(struct simd *s, LLVMValueRef i, int chunk) {
@@ -163,12 +170,13 @@ static LLVMValueRef lanes_of(struct simd *s, LLVMValueRef i, int chunk) {
     case LLVMUIToFP:
     case LLVMSIToFP:
     case LLVMFPTrunc:
-    case LLVMFPExt:
     case LLVMPtrToInt:
     case LLVMIntToPtr:
     case LLVMBitCast:
     case LLVMAddrSpaceCast:
         return LLVMBuildCast(b, opcode, operand(s, i, 0, chunk), chunk_type(s, LLVMTypeOf(i)), "");
+    case LLVMFPExt:
+        return extend_lanes(s, i, chunk);
     case LLVMExtractValue:
         return extract_member(s, i, chunk);
     case LLVMInsertValue:

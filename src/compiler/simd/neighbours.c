@@ -191,8 +191,7 @@ static bool pays(struct simd *s, struct neighbours *group) {
     const int64_t *offsets = shape_offsets(s, shape);
     if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
     bool close = are_close(s, offsets, size), load = is_load(group->place);
-    group->dense = load && offsets_are(s, offsets, group->count * size) &&
-                   dense_suits(s, type_of(group->place), size, group->count);
+    group->dense = load && offsets_are(s, offsets, group->count * size) && dense_suits(s, size, group->count);
     if (s->vector_bits == 512 &&
         ((size >= 4 && close) || (group->count < 4 && are_few_rows(s, offsets, size))))
         return group->dense_only = group->dense;
@@ -432,6 +431,17 @@ static void load_split(struct simd *s, const struct neighbours *group, int chunk
     for (int n = 0; n < group->count; n++) values[n] = access_split_value(s, &split, all[n], some[n]);
 }
 
+static bool is_extended(LLVMValueRef load) {
+    if (LLVMGetTypeKind(LLVMTypeOf(load)) != LLVMHalfTypeKind) return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(load); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!LLVMIsAFPExtInst(user) || LLVMGetTypeKind(LLVMTypeOf(user)) != LLVMFloatTypeKind ||
+            LLVMGetInstructionParent(user) != LLVMGetInstructionParent(load))
+            return false;
+    }
+    return true;
+}
+
 static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
     LLVMValueRef values[MOST_NEIGHBOURS], lanes[GANG_MAX_LANES];
     LLVMTypeRef type = type_of(group->place);
@@ -441,7 +451,9 @@ static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
                           .size = (int)size_of(s, group->place),
                           .count = group->count,
                           .align = neighbours_align(group),
-                          .integer = LLVMGetTypeKind(type) == LLVMIntegerTypeKind};
+                          .integer = LLVMGetTypeKind(type) == LLVMIntegerTypeKind,
+                          .extended = true};
+    for (int n = 0; n < group->count; n++) dense.extended &= is_extended(group->accesses[n]);
     dense_load(s, &dense, values);
     for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
 }

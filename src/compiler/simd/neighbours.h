@@ -47,11 +47,14 @@ struct dense {
     LLVMTypeRef bits; /* an element's, as an integer */
     int size, count;
     unsigned align;
-    bool integer; /* the elements are integers */
+    bool integer;  /* the elements are integers */
+    bool extended; /* … are halves, and only extended to floats */
 };
-bool dense_suits(const struct simd *s, LLVMTypeRef element, int64_t size, int count);
-/* values: `count` vectors of bits. */
+bool dense_suits(const struct simd *s, int64_t size, int count);
+/* values: `count` vectors of bits, or of halves. */
 void dense_load(struct simd *s, const struct dense *dense, LLVMValueRef *values);
+/* The floats that a chunk's halves are, if dense_load loaded them as such; or NULL. */
+LLVMValueRef dense_floats(const struct simd *s, LLVMValueRef halves);
 
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,
  * become vectors of `count` elements for each part: one after another in `out`, several in a vector where

@@ -96,7 +96,9 @@ void packed_set_reduction(struct simd *s, LLVMValueRef call, enum simd_operation
     LLVMBuilderRef b = s->unit->builder;
     int count = chunks_of_simdgroup(s), groups = packed_count(s);
     if ((groups & (groups - 1)) == 0) {
-        scalar_set(s, call, lanes_reduce_each(s, operation, chunks, count, groups));
+        LLVMValueRef each = lanes_reduce_each(s, operation, chunks, count, groups);
+        ahead_mark(s->unit, each);
+        scalar_set(s, call, each);
         return;
     }
     LLVMValueRef packed = LLVMGetPoison(packed_type(s, LLVMTypeOf(call)));
@@ -104,6 +106,7 @@ void packed_set_reduction(struct simd *s, LLVMValueRef call, enum simd_operation
         LLVMValueRef one = lanes_reduce(s, operation, chunks + g * count, count);
         packed = LLVMBuildInsertElement(b, packed, one, simd_i32(s, g), "");
     }
+    ahead_mark(s->unit, packed);
     scalar_set(s, call, packed);
 }
 

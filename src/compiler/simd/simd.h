@@ -286,6 +286,8 @@ void simd_remark(struct simd *s, LLVMValueRef instruction, const char *format, .
 /* The line of the user's that the instruction comes from; 0: none. */
 unsigned remark_line(LLVMValueRef instruction);
 
+/* ahead.c — a value that is the result of a reduction over a simdgroup, for pass_simd_ahead. */
+void ahead_mark(struct unit *unit, LLVMValueRef reduction);
 /* arithmetic.c — everything without memory and without other lanes: varying results only. */
 bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk);
 /* division.c — a chunk of 32-bit numbers, none above 2^31, by a scalar that is not 0, all unsigned. */

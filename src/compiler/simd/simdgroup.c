@@ -190,7 +190,9 @@ static void emit_reduce(struct simd *s, LLVMValueRef call, enum simd_operation o
     }
     load_active(s, value, operation, chunks, masks);
     if (uniform) {
-        scalar_set(s, call, lanes_reduce(s, operation, chunks, s->chunk_count));
+        LLVMValueRef reduced = lanes_reduce(s, operation, chunks, s->chunk_count);
+        ahead_mark(s->unit, reduced);
+        scalar_set(s, call, reduced);
         return;
     }
     if (packed_is(s, call)) {
@@ -199,10 +201,13 @@ static void emit_reduce(struct simd *s, LLVMValueRef call, enum simd_operation o
     }
     int count = width / s->chunk_lanes;
     for (int k = 0; k < s->chunk_count; k += count ? count : 1) {
-        if (count)
-            set_everywhere(s, call, lanes_reduce(s, operation, chunks + k, count), k, count);
-        else
+        if (count) {
+            LLVMValueRef reduced = lanes_reduce(s, operation, chunks + k, count);
+            ahead_mark(s->unit, reduced);
+            set_everywhere(s, call, reduced, k, count);
+        } else {
             chunk_set(s, call, k, lanes_reduce_groups(s, operation, chunks[k], width));
+        }
     }
 }
 
