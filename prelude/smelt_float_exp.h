@@ -297,49 +297,44 @@ METAL_FUNC float fast_powr(float x, float y) {
 }
 
 // ---- Hyperbolic functions.
-// With h = (e^(2|x|) - 1) / 2, which keeps its bits for small x: tanh|x| = h / (h + 1), which is 1 from 10 on.
-// |x| = n ln(2) / 2 + r; one product by a rounded logarithm is enough, since n's error shrinks in the quotient.
+// |x| = n ln(2) / 2 + r, with one product by a rounded logarithm: n's error shrinks in the quotient. With d = r / tanh(r),
+// 1 + r^2 / 3 - r^4 / 45 + ..., and u = (2^n - 1) / 2, tanh|x| = (u (d + r) + r) / (u (d + r) + d). It keeps its bits for small
+// x, is at most 1, since r < d, and is 1 from 10 on.
 struct tanh_parts {
-  float r, s; // s = 2^n
+  float r, square, u;
+};
+struct quotient {
+  float numerator, denominator;
 };
 METAL_FUNC tanh_parts tanh_reduce(float x) {
   float a = fabs(x) > 10.0f ? 10.0f : fabs(x);
   float z = __builtin_fmaf(a, 2.0f * __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
-  return {__builtin_fmaf(n, -0x1.62e43p-2f, a), power_of_two(without_rounder(z))};
+  float r = __builtin_fmaf(n, -0x1.62e43p-2f, a);
+  return {r, r * r, __builtin_fmaf(power_of_two(without_rounder(z)), 0.5f, -0.5f)};
 }
-// h, from p = (e^(2r) - 1 - 2r) / 2r^2.
-METAL_FUNC float half_expm1_of(tanh_parts t, float p) {
-  return __builtin_fmaf(t.s, __builtin_fmaf(p, t.r * t.r, t.r), __builtin_fmaf(t.s, 0.5f, -0.5f));
+METAL_FUNC quotient tanh_quotient(tanh_parts t, float d) {
+  float sum = d + t.r;
+  return {__builtin_fmaf(t.u, sum, t.r), __builtin_fmaf(t.u, sum, d)};
 }
 METAL_FUNC float with_sign(float positive, float x) { return from_bits(bits(positive) | (bits(x) & 0x80000000u)); }
 
 METAL_FUNC float tanh(float x) {
   tanh_parts t = tanh_reduce(x);
-  float p = 0x1.6d1176p-5f; // as in exp_minus_one
-  p = __builtin_fmaf(p, t.r, 0x1.120bdap-3f);
-  p = __builtin_fmaf(p, t.r, 0x1.555518p-2f);
-  p = __builtin_fmaf(p, t.r, 0x1.5554dcp-1f);
-  p = __builtin_fmaf(p, t.r, 1.0f);
-  float h = half_expm1_of(t, p);
-  return with_sign(rough_divide(h, h + 1.0f), x); // on GPUs, too, the rounded quotient: see docs/accuracy.md
+  float d = __builtin_fmaf(-0x1.6aa4d2p-6f, t.square, 0x1.55553p-2f);
+  quotient q = tanh_quotient(t, __builtin_fmaf(d, t.square, 1.0f));
+  return with_sign(rough_divide(q.numerator, q.denominator), x); // rounded on GPUs, too: see docs/accuracy.md
 }
 // For half and bfloat, as exp_for_half.
 METAL_FUNC float tanh_for_half(float x) {
   tanh_parts t = tanh_reduce(x);
-  float p = 0x1.09d4a4p-3f;
-  p = __builtin_fmaf(p, t.r, 0x1.56ac36p-2f);
-  p = __builtin_fmaf(p, t.r, 0x1.5558d8p-1f);
-  p = __builtin_fmaf(p, t.r, 0x1.fffefcp-1f);
-  float h = half_expm1_of(t, p);
-  return with_sign(rough_divide(h, h + 1.0f), x);
+  float d = __builtin_fmaf(-0x1.6ac352p-6f, t.square, 0x1.5554dap-2f);
+  quotient q = tanh_quotient(t, __builtin_fmaf(d, t.square, 1.0f));
+  return with_sign(rough_divide(q.numerator, q.denominator), x);
 }
 METAL_FUNC float tanh_for_bfloat(float x) {
   tanh_parts t = tanh_reduce(x);
-  float p = 0x1.5368d2p-2f;
-  p = __builtin_fmaf(p, t.r, 0x1.56a346p-1f);
-  p = __builtin_fmaf(p, t.r, 0x1.fffe62p-1f);
-  float h = half_expm1_of(t, p);
-  return with_sign(rougher_divide(h, h + 1.0f), x);
+  quotient q = tanh_quotient(t, __builtin_fmaf(0x1.5416eap-2f, t.square, 1.0f));
+  return with_sign(rougher_divide(q.numerator, q.denominator), x);
 }
 
 METAL_FUNC float half_exp(float a) { // e^a / 2, which overflows later than e^a
