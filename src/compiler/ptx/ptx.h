@@ -27,6 +27,10 @@ smelt_status pass_ptx_fragments(struct unit *unit);
  * retargeted. */
 smelt_status pass_ptx_division(struct unit *unit);
 
+/* scaled.c — powers of two move into sums, where a fused multiply-add computes both. Requires: the module
+ * retargeted. */
+smelt_status pass_ptx_scaled(struct unit *unit);
+
 /* retarget.c — the module is NVPTX's: its triple, its data layout, its address spaces; nothing of clang's x86
  * is left, no debug information either. */
 smelt_status pass_ptx_retarget(struct unit *unit);
