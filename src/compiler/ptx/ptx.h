@@ -155,6 +155,9 @@ smelt_status pass_ptx_ahead(struct unit *unit);
 smelt_status pass_ptx_bits(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
+/* funnel.c — shifts of two words become funnel shifts. After LLVM's passes, which do not know the assembly.
+ */
+smelt_status pass_ptx_funnel(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
 /* globals.c — variables in an order in which LLVM prints them as they stand. */
