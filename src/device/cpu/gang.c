@@ -1,6 +1,8 @@
 /* The launch of SIMD code.
  *
  * Neighbouring groups of one size make a stretch, which is run without coming back to the worker's own stack.
+ * Where each row ends with a smaller group, the full groups of several rows are a stretch, and the others are
+ * one.
  * Where gangs need not wait for each other one fiber runs them all, one after another. Where they do, each
  * gang of a group has a fiber, and they take turns: a gang that reaches a barrier, or its end, switches
  * straight to the next one. When all have had their turn they stand at one barrier and the turns begin again,
@@ -50,6 +52,8 @@ struct gang_state {
     int fiber_count;
     /* The stretch: groups of one size that are left, the running one included. */
     uint64_t groups_left;
+    uint32_t
+        columns[2]; /* of the groups in a row, those from the first number up to the second are part of it */
     int gang_count; /* of a group */
     bool in_turns;
     /* The shape that `gangs` is laid out for. */
@@ -153,8 +157,8 @@ static bool next_group(struct gang_state *state) {
     struct group_context *group = &state->worker->group;
     if (--state->groups_left == 0) return false;
     if (__atomic_load_n(group->stop, __ATOMIC_RELAXED)) return false;
-    if (++group->position[0] < group->groups[0]) return true;
-    group->position[0] = 0;
+    if (++group->position[0] < state->columns[1]) return true;
+    group->position[0] = state->columns[0];
     if (++group->position[1] < group->groups[1]) return true;
     group->position[1] = 0;
     group->position[2]++;
@@ -451,12 +455,17 @@ static smelt_status report(struct gang_state *state) {
 
 /* ---- Stretches. */
 
-/* How many groups from this one on have its size. */
-static uint64_t stretch_length(const struct group_context *group) {
+/* Whether the last group of this dimension is smaller than the others. */
+static bool is_cut(const struct group_context *group, int dimension) {
+    return group->groups[dimension] > 1 && group->grid[dimension] % group->dispatch_size[dimension];
+}
+
+/* How many groups from this one on have its size; from dimension 1 on, how many rows of groups. */
+static uint64_t stretch_length(const struct group_context *group, int dimension) {
     uint64_t behind = 0, plane = 1; /* groups passed in the dimensions below; groups a step in this one */
-    for (int d = 0; d < 3; d++) {
+    for (int d = dimension; d < 3; d++) {
         uint64_t position = group->position[d], groups = group->groups[d];
-        if (groups > 1 && group->grid[d] % group->dispatch_size[d]) {
+        if (is_cut(group, d)) {
             bool at_edge = position == groups - 1;
             return (at_edge ? 1 : groups - 1 - position) * plane - behind;
         }
@@ -492,20 +501,49 @@ static smelt_status run_stretch(struct gang_state *state, const struct launch_co
     return status;
 }
 
+/* Groups `first` and on, `count` of them, within these columns. */
+static smelt_status run_columns(struct gang_state *state, const struct launch_codes *codes, uint64_t first,
+                                uint64_t count, uint32_t begin, uint32_t end) {
+    worker_place_group(state->worker, first);
+    state->groups_left = count;
+    state->columns[0] = begin, state->columns[1] = end;
+    return run_stretch(state, codes);
+}
+
+/* If the last group of each row is smaller, rows that begin at a group are two stretches: one of the full
+ * groups, one of the others. Returns their number, less than 2 if that is not so. */
+static uint64_t rows_together(const struct group_context *group, uint64_t groups) {
+    if (!is_cut(group, 0) || group->position[0] > 0) return 0;
+    uint64_t alike = stretch_length(group, 1), whole = groups / group->groups[0];
+    return alike < whole ? alike : whole;
+}
+
 smelt_status gang_run_groups(struct worker *worker, struct cpu_launch *launch, uint64_t first,
                              uint64_t last) {
     struct gang_state *state = NULL;
     TRY(state_of(worker, &state));
     TRY(worker_prepare(worker, launch));
+    worker->ended = ENDED_WELL;
     while (first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED)) {
         worker_place_group(worker, first);
         bool improved = launch->is_improved && launch->is_improved(launch);
         bool is_quick = launch->is_improved && !improved;
-        /* After each group of quick code the best may be there. */
-        uint64_t length = is_quick ? 1 : stretch_length(&worker->group);
-        state->groups_left = length < last - first ? length : last - first;
-        first += state->groups_left;
-        TRY(run_stretch(state, improved ? &launch->best : &launch->codes));
+        const struct launch_codes *codes = improved ? &launch->best : &launch->codes;
+        uint32_t row = worker->group.groups[0];
+        uint64_t rows = is_quick ? 0 : rows_together(&worker->group, last - first);
+        if (rows > 1) {
+            TRY(run_columns(state, codes, first, rows * (row - 1), 0, row - 1));
+            if (worker->ended != ENDED_WELL || __atomic_load_n(&launch->stop, __ATOMIC_RELAXED))
+                return SMELT_OK;
+            TRY(run_columns(state, codes, first + row - 1, rows, row - 1, row));
+            first += rows * row;
+        } else {
+            /* After each group of quick code the best may be there. */
+            uint64_t length = is_quick ? 1 : stretch_length(&worker->group, 0);
+            if (length > last - first) length = last - first;
+            TRY(run_columns(state, codes, first, length, 0, row));
+            first += length;
+        }
         if (worker->ended != ENDED_WELL) return SMELT_OK;
     }
     return SMELT_OK;
