@@ -6,7 +6,8 @@ Weights are random. Both sides run in turns; a row has the medians of both and h
 vit (float32), sam (ViT-H's image encoder, 1024²; its --layers are rounded up to a multiple of 8), prefill and decode (a
 Llama of 8 billion parameters, 4096 tokens; of its 32 equal layers --layers are run), decode-int4 (weights packed to 4
 bits, next to bfloat16), call (the host's time of one call of attention, next to torch's own). prefill-int4 is prefill with packed weights. decode-captured and
-decode-int4-captured replay a step of both sides as a graph of CUDA, which takes no time of the host."""
+decode-int4-captured replay a step of both sides as a graph of CUDA, which takes no time of the host. generate-int4 is
+model.generate() of both, smelt's with capture=True."""
 
 from __future__ import annotations
 
@@ -81,11 +82,13 @@ def sam(to: Settings) -> None:
     compare(f"SAM encoder bf16, {layers} layers", lambda: stock(pixels), lambda: ours(pixels), to)
 
 
+LLAMA_8B = {"hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+            "vocab_size": 32000, "max_position_embeddings": 8192}
+
+
 def llama(to: Settings, weights: str | None) -> tuple[Any, Any]:
     """The model as it is, and with smelt's kernels."""
-    config = transformers.LlamaConfig(hidden_size=4096, intermediate_size=14336, num_hidden_layers=to.layers,
-                                      num_attention_heads=32, num_key_value_heads=8, vocab_size=32000,
-                                      max_position_embeddings=8192)
+    config = transformers.LlamaConfig(**LLAMA_8B, num_hidden_layers=to.layers)
     with torch.device(to.device):
         stock = transformers.LlamaModel(config).eval().to(torch.bfloat16)
     ours = copy.deepcopy(stock)
@@ -126,7 +129,7 @@ def decode(to: Settings, weights: str | None = None, capture: bool = False) -> N
     def step(model: Any, cache: Any) -> Work:
         def work() -> None:
             model(tokens[:, :1], past_key_values=cache, use_cache=True)
-            cache.crop(4096)
+            cache.crop(-1)
         return work
 
     with torch.no_grad():
@@ -135,6 +138,29 @@ def decode(to: Settings, weights: str | None = None, capture: bool = False) -> N
         if capture:
             steps = [captured(work, cache) for work, cache in zip(steps, caches)]
     compare(f"Llama 8B {weights or 'bf16'} decode{', captured' if capture else ''}, {to.layers} layers", *steps, to)
+
+
+def generate(to: Settings) -> None:
+    """Tokens of generate() after 4096, per token: of stock with its defaults, and of smelt's with captured steps."""
+    config = transformers.LlamaConfig(**LLAMA_8B, num_hidden_layers=to.layers, bos_token_id=1, eos_token_id=None)
+    with torch.device(to.device):
+        stock = transformers.LlamaForCausalLM(config).eval().to(torch.bfloat16)
+    ours = copy.deepcopy(stock)
+    print(str(smelt.torch.optimize(ours, weights="int4", capture=True)).replace("\n", "; "))
+    tokens = torch.randint(3, 32000, (1, 4096), device=to.device)
+    few, many = 8, 40
+
+    def per_token(model: Any) -> float:
+        def once(count: int) -> float:
+            return seconds(lambda: model.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, pad_token_id=0,
+                                                  min_new_tokens=count, max_new_tokens=count), to.device)
+        return (once(many) - once(few)) / (many - few)
+
+    per_token(stock), per_token(ours)
+    found = [(per_token(stock), per_token(ours)) for _ in range(to.rounds)]
+    theirs, mine = (statistics.median(column) for column in zip(*found))
+    print(f"Llama 8B int4 generate(), {to.layers} layers: stock {theirs * 1e3:.3f} ms per token, smelt {mine * 1e3:.3f}, "
+          f"{theirs / mine:.3f} × as fast")
 
 
 def call(to: Settings) -> None:
@@ -160,7 +186,8 @@ JOBS: dict[str, Callable[[Settings], None]] = {
     "vit": vit, "sam": sam, "prefill": prefill, "prefill-int4": lambda to: prefill(to, "int4"),
     "decode": decode, "decode-int4": lambda to: decode(to, "int4"),
     "decode-captured": lambda to: decode(to, capture=True),
-    "decode-int4-captured": lambda to: decode(to, "int4", True), "call": call}
+    "decode-int4-captured": lambda to: decode(to, "int4", True),
+    "generate-int4": generate, "call": call}
 COMPILED = ("vit", "sam", "prefill", "prefill-int4")
 
 

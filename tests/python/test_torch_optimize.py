@@ -129,7 +129,11 @@ def test_a_model_with_packed_weights_is_the_one_with_their_values():
     assert sum("int4 weights" in what for what in report.replaced.values()) == 15
     stock = decoder("Llama")
     for name, module in model.named_modules():
-        if isinstance(module, smelt.torch.QuantizedLinear):
+        if name.endswith("gate_up_proj"):  # two layers of stock
+            parts = [stock.get_submodule(name.replace("gate_up", part)).weight for part in ("gate", "up")]
+            for weight, found in zip(parts, unpacked(module).float().chunk(2)):
+                weight.copy_(found)
+        elif isinstance(module, smelt.torch.QuantizedLinear):
             stock.get_submodule(name).weight.copy_(unpacked(module).float())
         elif "Norm" in type(module).__name__ or isinstance(module, nn.Embedding):
             stock.get_submodule(name).weight.copy_(module.weight)

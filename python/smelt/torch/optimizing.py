@@ -15,8 +15,10 @@ from torch.nn import functional
 
 import smelt
 from smelt._smelt import apply as _apply
+from smelt.torch.capturing import capture_steps
 from smelt.torch.kernel import TorchMetalKernel
 from smelt.torch.operation import op
+from smelt.torch.plans import is_simple, is_watched
 from smelt.torch.quantised import FORMATS, QuantizedLinear
 
 __all__ = ["Report", "optimize"]
@@ -41,7 +43,7 @@ class Report(NamedTuple):
         return "\n".join([*lines, *(f"left: {name}: {why}" for name, why in self.left.items())])
 
 
-def optimize(model: nn.Module, *, weights: str | None = None) -> Report:
+def optimize(model: nn.Module, *, weights: str | None = None, capture: bool = False) -> Report:
     """Replaces parts of a decoder or encoder of transformers by kernels of smelt, in place.
 
     RMS norms, gated MLPs (down(silu(gate) · up)) and rotary positions are recognised by what they have, not by name
@@ -50,6 +52,8 @@ def optimize(model: nn.Module, *, weights: str | None = None) -> Report:
     weights: "int4" (affine, groups of 64), "int8" (the same with 8 bits) or "fp8" (e4m3 with a power of two per 32
     elements) also packs the weights of linear layers, which rounds them; None leaves them as they are. A layer that
     shares its weights with an embedding is left.
+    capture: calls that decode one token with a static cache replay a graph of CUDA (smelt.torch.capturing says when), and
+    generate() takes a static cache and does not compile, if its arguments say nothing else.
     Modules stay on their devices. Only replaced parts with unpacked weights have gradients by their weights.
     Returns a Report. ValueError for other weights, or for a model without any part that can be replaced."""
     if not isinstance(model, nn.Module):
@@ -64,6 +68,8 @@ def optimize(model: nn.Module, *, weights: str | None = None) -> Report:
     _set_attention(model, report)
     if weights is not None:
         _pack(model, weights, report)
+    if capture:
+        _capture(model, report)
     if not report.replaced:
         raise ValueError(f"{_NAME}: {type(model).__name__} has no part that can be replaced; expected RMS norms, gated MLPs, "
                          "rotary positions, attention that can be set, or weights to pack")
@@ -107,7 +113,7 @@ def _in_float32(module: nn.Module) -> nn.Module:
 
 # ---- RMS norms.
 
-@op("smelt::rms_norm")
+@op("smelt::rms_norm", fresh=True)
 def _rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return _apply("rms_norm", (x, weight), numbers=(eps,), torch=True)
 
@@ -137,7 +143,12 @@ class RMSNorm(nn.Module):
         self.weight, self.eps = weight, eps
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return _rms_norm(x, self.weight.to(x.dtype), self.eps)
+        weight, graded = self.weight, torch.is_grad_enabled()
+        # As the operation does, without the time that it takes of a decoder's step.
+        if (is_simple(x, graded) and is_simple(weight, graded) and weight.dtype == x.dtype and x.numel() > 0
+                and not is_watched()):
+            return _apply("rms_norm", (x, weight), numbers=(self.eps,), torch=True)
+        return _rms_norm(x, weight.to(x.dtype), self.eps)
 
     def extra_repr(self) -> str:
         return f"{tuple(self.weight.shape)}, eps={self.eps}, by smelt"
@@ -169,8 +180,36 @@ _gated = TorchMetalKernel(
     threads_per_grid=lambda gate, up: (gate.numel(),), threads_per_threadgroup=(256,))
 
 
+_gated_halves = TorchMetalKernel(
+    name="smelt::silu_product_of_halves",
+    source="""
+        uint i = thread_position_in_grid.x, size = both_shape[both_ndim - 1] / 2;
+        ulong at = ulong(thread_position_in_grid.y) * 2 * size + i;
+        float g = both[at];
+        out[ulong(thread_position_in_grid.y) * size + i] = T(g / (1 + exp(-g)) * float(both[at + size]));
+    """,
+    inputs=["both"], results=["out"], templates={"T": "both"},
+    torch_defn=lambda both: functional.silu(both.chunk(2, -1)[0]) * both.chunk(2, -1)[1],
+    threads_per_grid=lambda both: (both.shape[-1] // 2, both.numel() // both.shape[-1]), threads_per_threadgroup=(256,))
+
+
 def _gated_forward(self: Any, x: torch.Tensor) -> torch.Tensor:
     return self.down_proj(_gated(self.gate_proj(x), self.up_proj(x)))
+
+
+def _joined_forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+    return self.down_proj(_gated_halves(self.gate_up_proj(x)))
+
+
+def _join_gates(model: nn.Module) -> None:
+    """One product instead of two, where both are packed: a step of a decoder takes less time."""
+    for module in list(model.modules()):
+        parts = [getattr(module, part, None) for part in ("gate_proj", "up_proj")]
+        if getattr(module.forward, "__func__", None) is _gated_forward and all(
+                type(part) is QuantizedLinear and part.bias is None for part in parts):
+            module.gate_up_proj = QuantizedLinear.joined(parts)  # type: ignore[arg-type]
+            del module.gate_proj, module.up_proj
+            module.forward = types.MethodType(_joined_forward, module)
 
 
 def _is_gated(module: nn.Module) -> bool:
@@ -188,33 +227,44 @@ def _build_gated(module: Any) -> nn.Module:
 
 # ---- Rotary positions: attention calls a function of its file.
 
-def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    half = x.shape[-1] // 2
-    turned = torch.cat([-x[..., half:], x[..., :half]], -1)
-    return x * cos[:, None] + turned * sin[:, None]
+def _rotate(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def of(x: torch.Tensor) -> torch.Tensor:
+        half = x.shape[-1] // 2
+        return x * cos[:, None] + torch.cat([-x[..., half:], x[..., :half]], -1) * sin[:, None]
+    return of(q), of(k)
 
 
 _rotated = TorchMetalKernel(
     name="smelt::rotate_half",
-    source="""
-        uint d = thread_position_in_grid.x, t = thread_position_in_grid.y, heads = x_shape[1], half_size = x_shape[3] / 2;
-        uint batch = thread_position_in_grid.z / heads, head = thread_position_in_grid.z % heads;
-        long row = batch * x_strides[0] + head * x_strides[1] + t * x_strides[2];
-        long angle = (cos_shape[0] > 1 ? batch * cos_strides[0] : 0) + t * cos_strides[1] + d * cos_strides[2];
-        long other = (sin_shape[0] > 1 ? batch * sin_strides[0] : 0) + t * sin_strides[1] + d * sin_strides[2];
-        float here = x[row + d * x_strides[3]];
-        float there = d < half_size ? -float(x[row + (d + half_size) * x_strides[3]]) : float(x[row + (d - half_size) * x_strides[3]]);
-        long to = ((long(thread_position_in_grid.z) * x_shape[2]) + t) * x_shape[3] + d;
-        out[to] = T(here * float(cos[angle]) + there * float(sin[other]));
+    header="""
+        template <typename T>
+        void rotate(device const T *x, constant const int *shape, constant const int64_t *strides, device T *out, uint head, uint row,
+                    uint d, uint batch, float cosine, float sine) {
+            uint half_size = shape[3] / 2;
+            device const T *here = x + batch * strides[0] + head * strides[1] + row * strides[2];
+            float other = d < half_size ? -float(here[(d + half_size) * strides[3]]) : float(here[(d - half_size) * strides[3]]);
+            ulong to = ((ulong(batch) * shape[1] + head) * shape[2] + row) * shape[3] + d;
+            out[to] = T(float(here[d * strides[3]]) * cosine + other * sine);
+        }
     """,
-    inputs=["x", "cos", "sin"], results=["out"], templates={"T": "x"}, torch_defn=_rotate, ensure_row_contiguous=False,
-    threads_per_grid=lambda x, *_: (x.shape[3], x.shape[2], x.shape[0] * x.shape[1]),
-    threads_per_threadgroup=lambda x, *_: (x.shape[3], 1, 1))
+    source="""
+        uint d = thread_position_in_grid.x, row = thread_position_in_grid.y, heads = q_shape[1] + k_shape[1];
+        uint batch = thread_position_in_grid.z / heads, head = thread_position_in_grid.z % heads;
+        long angle = (cos_shape[0] > 1 ? batch * cos_strides[0] : 0) + row * cos_strides[1] + d * cos_strides[2];
+        long other = (sin_shape[0] > 1 ? batch * sin_strides[0] : 0) + row * sin_strides[1] + d * sin_strides[2];
+        float cosine = cos[angle], sine = sin[other];
+        if (head < uint(q_shape[1])) rotate<T>(q, q_shape, q_strides, q_out, head, row, d, batch, cosine, sine);
+        else rotate<T>(k, k_shape, k_strides, k_out, head - q_shape[1], row, d, batch, cosine, sine);
+    """,
+    inputs=["q", "k", "cos", "sin"], results=["q_out", "k_out"], templates={"T": "q"}, torch_defn=_rotate,
+    ensure_row_contiguous=False,
+    threads_per_grid=lambda q, k, *_: (q.shape[3], q.shape[2], q.shape[0] * (q.shape[1] + k.shape[1])),
+    threads_per_threadgroup=lambda q, *_: (q.shape[3], 1, 1))
 
 
 def _apply_rotary(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor,
                   unsqueeze_dim: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
-    return _rotated(q, cos, sin), _rotated(k, cos, sin)
+    return _rotated(q, k, cos, sin)
 
 
 _ROTARY = "apply_rotary_pos_emb"
@@ -281,6 +331,15 @@ def _set_attention(model: Any, report: Report) -> None:
         report.replaced["attention"] = "attention"
 
 
+def _capture(model: Any, report: Report) -> None:
+    settings = getattr(model, "generation_config", None)
+    if settings is not None:
+        settings.cache_implementation = "static"
+        settings.disable_compile = True
+    capture_steps(model)
+    report.replaced["steps"] = "captured steps"
+
+
 def _pack(model: nn.Module, weights: str, report: Report) -> None:
     shared = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for name, module in list(model.named_modules()):
@@ -294,3 +353,4 @@ def _pack(model: nn.Module, weights: str, report: Report) -> None:
         else:
             _put(model, name, QuantizedLinear.pack(module, weights))
             _note(report, name, f"{weights} weights")
+    _join_gates(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -11,6 +12,7 @@ import smelt
 from smelt._smelt import quantized_matmul_of as _quantized_matmul_of
 from smelt.operations.quantised import MODES, MOST_ROWS
 from smelt.torch.operation import op
+from smelt.torch.plans import is_simple, is_watched
 
 __all__ = ["FORMATS", "Format", "QuantizedLinear"]
 
@@ -26,16 +28,21 @@ class Format(NamedTuple):
 FORMATS = {"int4": Format("affine", 4, 64), "int8": Format("affine", 8, 64), "fp8": Format("mxfp8", 8, 32)}
 
 
-@op("smelt::quantized_linear")
+@op("smelt::quantized_linear", fresh=True)
 def _product(x: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor, biases: torch.Tensor | None, transpose: bool, mode: str,
              bits: int, group_size: int) -> torch.Tensor:
-    few = 0 < x.numel() <= MOST_ROWS * x.shape[-1]
-    if transpose and few and codes.is_contiguous() and (biases is None or scales.dtype == x.dtype == biases.dtype):
+    if transpose and _is_few(x, codes, scales, biases):
         return _quantized_matmul_of(x, codes, scales, biases, bits, group_size, MODES[mode])
     found = smelt.quantized_matmul(
         smelt.asarray(x), smelt.asarray(codes.view(torch.uint32)), smelt.asarray(scales),
         None if biases is None else smelt.asarray(biases), transpose, group_size, bits, mode)
     return torch.from_dlpack(found.astype(str(x.dtype).removeprefix("torch.")))
+
+
+def _is_few(x: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor, biases: torch.Tensor | None) -> bool:
+    """Does the kernel for few rows take them as they are?"""
+    few = 0 < x.numel() <= MOST_ROWS * x.shape[-1]
+    return few and codes.is_contiguous() and (biases is None or scales.dtype == x.dtype == biases.dtype)
 
 
 @_product.fake
@@ -95,8 +102,20 @@ class QuantizedLinear(nn.Module):
         return cls(_packed(codes, form.bits), scales, biases, linear.bias, form)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        out = _product(x, self.codes, self.scales, self.biases, True, self.form.mode, self.form.bits, self.form.group_size)
+        codes, scales, biases, form = self.codes, self.scales, self.biases, self.form
+        # As the operation does, without the time that it takes of a decoder's step.
+        if is_simple(x, torch.is_grad_enabled()) and _is_few(x, codes, scales, biases) and not is_watched():
+            out = _quantized_matmul_of(x, codes, scales, biases, form.bits, form.group_size, MODES[form.mode])
+        else:
+            out = _product(x, codes, scales, biases, True, form.mode, form.bits, form.group_size)
         return out if self.bias is None else out + self.bias
+
+    @classmethod
+    def joined(cls, parts: Sequence[QuantizedLinear]) -> QuantizedLinear:
+        """One layer whose results are those of the parts, one behind the other. They have one form, and no bias."""
+        planes = [None if parts[0].biases is None and name == "biases" else torch.cat([getattr(part, name) for part in parts])
+                  for name in ("codes", "scales", "biases")]
+        return cls(*planes, None, parts[0].form)  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         return f"{self.codes.shape[1] * 32 // self.form.bits}, {self.codes.shape[0]}, {self.form}"
