@@ -67,7 +67,7 @@ static void print_choice(const struct options *o, const char *name, const char *
     else if (result->stored)
         printf("%s: %s (stored before; --again searches)\n", name, choice);
     else
-        printf("%s: %s, %.4f ms\n", name, choice, 1e3 * result->seconds);
+        printf("%s: %s (%.4f ms)\n", name, choice, 1e3 * result->seconds);
 }
 
 /* ---- Operations. */

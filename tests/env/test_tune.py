@@ -57,7 +57,7 @@ def test_a_body_and_its_template_parameters(scratch):
     notes = {line.split()[0]: line for line in lines[1:-1]}
     expect("wrong result" in notes["STEPS=3,threads=64"], f"3 steps are wrong: {lines}")
     expect("skipped" in notes["STEPS=2,threads=2048"] and "2048" in notes["STEPS=2,threads=2048"], f"too many threads: {lines}")
-    expect(lines[-1].startswith("steps: -t STEPS=2 --threadgroup 64, "), f"the choice: {lines[-1]}")
+    expect(lines[-1].startswith("steps: -t STEPS=2 --threadgroup 64 ("), f"the choice: {lines[-1]}")
     done = tune(scratch, *arguments)
     expect_equal(done.stdout, "steps: -t STEPS=2 --threadgroup 64 (stored before; --again searches)\n", "the second time")
     done = tune(scratch, *arguments, "--json")
@@ -72,7 +72,7 @@ def test_a_function_whose_groups_depend_on_its_constants(scratch):
     expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
     lines = done.stdout.splitlines()
     expect("wrong result" in lines[1], f"tiles of 8 are wrong: {lines}")
-    choices = ("--constant TILE=512 --groups 8,1,1, ", "--constant TILE=1 --groups 4096,1,1, ")
+    choices = ("--constant TILE=512 --groups 8,1,1 (", "--constant TILE=1 --groups 4096,1,1 (")
     expect(any(choice in lines[-1] for choice in choices), f"the choice: {lines[-1]}")
 
 
@@ -95,6 +95,19 @@ def test_clearing_the_cache_keeps_results(scratch):
     expect("stored before" in tune(scratch, *arguments).stdout, "the result after cache --clear")
     expect_equal(tune(scratch, "--forget").returncode, 0, "status of --forget")
     expect_equal(tune(scratch, "--list").stdout, "", "the list after --forget")
+
+
+def test_control_c_keeps_the_sizes_before(scratch):
+    command = [SMELT, "tune", "matmul", "--sizes", "16x16x16,1500x1500x1500", "--budget", "60"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=scratch.environment())
+    for line in process.stdout:
+        if line.startswith("matmul float32 16x16x16: "):
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    expect("interrupted" in errors, f"the message: {errors}")
+    listed = tune(scratch, "--list").stdout.splitlines()
+    expect_equal([line.split(": ")[1] for line in listed], ["float32 16x16x16"], "the stored results")
 
 
 def test_control_c_stores_nothing(scratch):
