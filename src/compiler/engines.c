@@ -21,6 +21,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("simd-merged", pass_simd_merged),
                                       PASS("simd-maxima", pass_simd_maxima),
                                       PASS("simd-prepare", pass_simd_prepare),
+                                      PASS("simd-prefetch", pass_simd_prefetch),
                                       PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),
                                       PASS("simd-ahead", pass_simd_ahead),

@@ -265,6 +265,8 @@ smelt_status pass_bounds(struct unit *unit);
  * becomes code of a gang; is protected from LLVM's code generator. They set unit->refused, with a message,
  * where they cannot. */
 smelt_status pass_simd_prepare(struct unit *unit);
+/* simd/prefetch.c — in loops with barriers, a round prefetches what the next one loads. */
+smelt_status pass_simd_prefetch(struct unit *unit);
 /* simd/unit_strides.c — blocks with accesses at multiples of a stride get a form for the stride 1. */
 smelt_status pass_simd_unit_strides(struct unit *unit);
 /* simd/columns.c — loops in which each thread steps through a row of its own run a few rounds at once. */

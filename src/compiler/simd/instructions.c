@@ -170,6 +170,7 @@ static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
         emit_inside(s, i, chunk);
         return;
     }
+    if (emit_prefetch(s, i, chunk)) return;
     if (s->chunk_lanes == 1 && !memory) {
         emit_copy(s, i, chunk);
         return;

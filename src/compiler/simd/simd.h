@@ -395,6 +395,8 @@ bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 bool rows_store(struct simd *s, LLVMValueRef store, int chunk);
 /* table.c — a load from an array of the kernel's own with a small index. False: another load. */
 bool access_look_up(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *result);
+/* prefetch.c — a prefetch of what the lanes of a chunk will load. */
+bool emit_prefetch(struct simd *s, LLVMValueRef call, int chunk);
 /* spread.c — a chunk at lane 0's address plus constant offsets, all lanes on. */
 LLVMValueRef spread_load(struct simd *s, LLVMTypeRef element, LLVMValueRef base, const int64_t *offsets,
                          int align);
