@@ -1,17 +1,17 @@
 // Grids that cut groups off in any of the dimensions: each thread runs once, in a group of its size and place. With barriers and without.
 // for kernel: plain turns
-// for grid: 8,6,4 11,6,4 257,6,5 11,7,5 8,7,5
-// run: {kernel} -b 0:out:uint32:8995 --grid {grid} --threadgroup 4,2,2
+// for grid: 8,60,40 11,60,40 11,60,41 11,61,40 9,61,41
+// run: {kernel} -b 0:out:uint32:27060 --grid {grid} --threadgroup 4,2,2
 // let part = lambda at, size, whole: min(size, whole - at // size * size)
 // let size = lambda x, y, z: (part(x, 4, grid[0]) * 4 + part(y, 2, grid[1])) * 4 + part(z, 2, grid[2])
-// let value = lambda x, y, z: size(x, y, z) * 65536 + (x // 4 * 8 + y // 2) * 8 + z // 2 + 1
+// let value = lambda x, y, z: size(x, y, z) * 65536 + (x // 4 * 64 + y // 2) * 32 + z // 2 + 1
 // let place = lambda i, x, y: value(i % x, i // x % y, i // x // y)
-// expect buffer 0: f(i) for i in 8995: place(i, grid[0], grid[1]) if i < grid[0] * grid[1] * grid[2] else 0
+// expect buffer 0: f(i) for i in 27060: place(i, grid[0], grid[1]) if i < grid[0] * grid[1] * grid[2] else 0
 #include <metal_stdlib>
 using namespace metal;
 
 static void add(device atomic_uint *out, uint3 at, uint3 grid, uint3 group, uint3 size) {
-    const uint value = ((size.x * 4 + size.y) * 4 + size.z) * 65536 + (group.x * 8 + group.y) * 8 + group.z + 1;
+    const uint value = ((size.x * 4 + size.y) * 4 + size.z) * 65536 + (group.x * 64 + group.y) * 32 + group.z + 1;
     atomic_fetch_add_explicit(&out[(at.z * grid.y + at.y) * grid.x + at.x], value, memory_order_relaxed);
 }
 
