@@ -179,36 +179,33 @@ static struct product product_of(const uint64_t *words, struct tile_memory *memo
 struct part {
     int64_t row, column, term;
     int rows, columns, terms, units; /* units: those that the terms fill, in the engine's steps */
-    const uint32_t *right;           /* the engine's panels, or rows of the operand's own memory */
-    int64_t right_panel, right_unit; /* from panel to panel, and from unit to unit */
+    int in_place;                    /* columns whose right operand is not packed */
     char *sums;
     int64_t sums_row; /* in sums */
     bool fresh;
 };
 
-/* Whether the engine reads the right operand in place: float32 in contiguous rows, of which it loads whole
- * registers only, so nothing beyond a row's end. */
-static bool is_right_in_place(const struct product *p, const struct part *part) {
+/* The columns, from the first on, that the engine reads in the right operand's own memory: float32 in
+ * contiguous rows, of which it loads whole registers only, so nothing beyond a row's end. Else the last panel
+ * is packed. */
+static int count_in_place(const struct product *p, const struct part *part) {
     const struct tile_source *right = &p->right;
     bool floats = right->kind == TILE_FLOAT && !right->scales && !p->negates &&
                   (p->format == TILE_UNIT_FLOAT || p->format == TILE_UNIT_EXACT);
-    return floats && p->rows <= UNPACKED_ROWS && right->line_stride == 1 &&
-           right->term_stride % (CACHE_PERIOD / 4) != 0 && part->columns % (p->engine->columns / 2) == 0 &&
-           part->column + part->columns <= right->lines;
+    if (!floats || p->rows > UNPACKED_ROWS || right->line_stride != 1 ||
+        right->term_stride % (CACHE_PERIOD / 4) == 0 || part->column + part->columns > right->lines)
+        return 0;
+    int width = p->engine->columns;
+    return part->columns % (width / 2) ? part->columns / width * width : part->columns;
 }
 
 static void pack_right(const struct product *p, struct part *part) {
-    if (is_right_in_place(p, part)) {
-        part->right = (const uint32_t *)p->right.data + part->term * p->right.term_stride + part->column;
-        part->right_panel = p->engine->columns, part->right_unit = p->right.term_stride;
-        return;
-    }
-    part->right = p->memory->right;
-    part->right_panel = (int64_t)p->engine->columns * part->units, part->right_unit = p->engine->columns;
+    part->in_place = count_in_place(p, part);
+    if (part->in_place == part->columns) return;
     struct tile_pack pack = {.source = &p->right,
-                             .first_line = part->column,
+                             .first_line = part->column + part->in_place,
                              .first_term = part->term,
-                             .lines = part->columns,
+                             .lines = part->columns - part->in_place,
                              .terms = part->terms,
                              .units = part->units,
                              .format = p->format,
@@ -221,6 +218,15 @@ static void pack_right(const struct product *p, struct part *part) {
     int panels = (part->columns + p->engine->columns - 1) / p->engine->columns;
     int count = panels * p->engine->columns * part->units;
     for (int i = 0; i < count; i++) right[i] ^= signs;
+}
+
+/* The panel that begins with a column, and the distance from unit to unit. */
+static const uint32_t *panel_of(const struct product *p, const struct part *part, int column, int64_t *unit) {
+    bool in_place = column < part->in_place;
+    *unit = in_place ? p->right.term_stride : p->engine->columns;
+    return in_place
+               ? (const uint32_t *)p->right.data + part->term * p->right.term_stride + part->column + column
+               : p->memory->right + (int64_t)(column - part->in_place) * part->units;
 }
 
 /* Rows that lie in consecutive lines of the left operand; `rows` of them exist. */
@@ -315,8 +321,6 @@ static void multiply_stretch(const struct product *p, const struct part *part, c
     for (int column = 0; column < part->columns; column += engine->columns) {
         struct tile_block block = {.left_line = stretch->line_stride,
                                    .left_unit = stretch->unit_stride,
-                                   .right = part->right + column / engine->columns * part->right_panel,
-                                   .right_unit = part->right_unit,
                                    .units = part->units,
                                    .columns = smaller(part->columns - column, engine->columns),
                                    .sums_row = part->sums_row,
@@ -324,6 +328,7 @@ static void multiply_stretch(const struct product *p, const struct part *part, c
                                    .is_unsigned = p->left.kind == TILE_UINT8,
                                    .fetches = has_time(engine, part),
                                    .ahead_step = ahead_step(p)};
+        block.right = panel_of(p, part, column, &block.right_unit);
         char *top = part->sums + (stretch->row * part->sums_row + column) * 4;
         for (int row = 0; row < stretch->rows; row += block.rows) {
             block.rows = block_height(engine, stretch->rows - row);
