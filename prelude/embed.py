@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Flattens the prelude into C source: prelude_texts (Metal alone, Metal with MLX's helpers, and both with tensors),
-prelude_macros (smelt_macros.h) and prelude_headers (the files of smelt/, which sources include).
+prelude_macros (smelt_macros.h, smelt_host_macros.h) and prelude_headers (the files of smelt/, which sources include).
 
 Usage: embed.py OUTPUT FOLDER…  — #include "name" is looked up in the folders, each file taken once.
 Locations in the flattened text are named "/<smelt prelude: FILE>": a name in angle brackets is nobody's own file. clang
@@ -82,7 +82,7 @@ def main():
         out.write(f"const char *const prelude_headers[PRELUDE_HEADERS + 1] = {{{', '.join('header_' + n for n in HEADERS)}}};\n")
         names = ", ".join(f'"{name}"' for name in HEADERS)
         out.write(f"const char *const prelude_header_names[PRELUDE_HEADERS] = {{{names}}};\n")
-        out.write(f"const char prelude_macros[] = {text(['smelt_macros.h'], folders)};\n")
+        out.write(f"const char prelude_macros[] = {text(['smelt_macros.h', 'smelt_host_macros.h'], folders)};\n")
 
 
 main()

@@ -2,6 +2,7 @@
 #pragma once
 
 #define __METAL__ 1
+#define __SMELT__ 1
 #ifndef __METAL_VERSION__
 #define __METAL_VERSION__ 320
 #endif
