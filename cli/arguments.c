@@ -223,3 +223,10 @@ bool option_add_include(struct options *o, const char *text) {
     o->include_paths[o->include_count++] = text;
     return true;
 }
+
+bool option_add_macro(struct options *o, const char *text) {
+    if (o->macro_count == SMELT_MAX_ARGUMENTS - 1)
+        return complain("more than %d macros are given", SMELT_MAX_ARGUMENTS - 1);
+    o->macros[o->macro_count++] = text;
+    return true;
+}

@@ -104,6 +104,7 @@ static const struct option options[] = {
     {"--jobs", "N", "compile N entries at once (default: one per CPU)", OPTION_COUNT, .offset = FIELD(jobs),
      .many = true, .most = 1024},
     {"-I", "DIR", "folder for #include (may be repeated)", ADD(option_add_include)},
+    {"-D", "NAME[=TEXT]", "a macro, 1 without a text (may be repeated)", ADD(option_add_macro)},
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", ADD(option_set_math),
      .words = "safe relaxed fast"},
     {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",
@@ -223,7 +224,8 @@ static int work(struct build *b) {
     if (!source_read(b->source_path, &b->source, &package_size)) return EXIT_USAGE;
     smelt_library_desc desc = {.path = source_label(b->source_path),
                                .math = b->options.math,
-                               .metal_version = b->options.metal_version};
+                               .metal_version = b->options.metal_version,
+                               .macros = b->options.macros};
     if (package_size) {
         desc.package = b->source;
         desc.package_size = package_size;

@@ -30,6 +30,7 @@ static const struct option both[] = {
     {"--name", "NAME", "body: name of the kernel (default: the file's stem)", TEXT(name)},
     {"--header", "FILE", "body: text put before the function", TEXT(header_path)},
     {"-I", "DIR", "folder for #include (may be repeated)", ADD(option_add_include)},
+    {"-D", "NAME[=TEXT]", "a macro, 1 without a text (may be repeated)", ADD(option_add_macro)},
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", SET(option_set_math),
      .words = "safe relaxed fast"},
     {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",

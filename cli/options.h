@@ -32,6 +32,8 @@ struct options {
     int metal_version; /* 320; 0: not given */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
     int include_count;
+    const char *macros[SMELT_MAX_ARGUMENTS];
+    int macro_count;
     /* Body form. */
     char *input_names[SMELT_MAX_ARGUMENTS];
     struct array_value input_values[SMELT_MAX_ARGUMENTS];
@@ -94,5 +96,6 @@ bool option_set_init(struct options *options, const char *text);
 bool option_set_math(struct options *options, const char *text);
 bool option_set_metal_version(struct options *options, const char *text);
 bool option_add_include(struct options *options, const char *text);
+bool option_add_macro(struct options *options, const char *text);
 
 #endif

@@ -17,6 +17,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
                               .atomic_outputs = o->atomic_outputs,
                               .math = o->math,
                               .metal_version = o->metal_version,
+                              .macros = o->macros,
                               .source_label = o->source_label,
                               .header_label = o->header_path};
     for (int i = 0; i < o->input_count; i++) desc.inputs[i] = o->input_names[i];
@@ -47,7 +48,8 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
 }
 
 static smelt_status open_function(const struct options *o, struct session *s) {
-    smelt_library_desc desc = {.path = o->source_label, .math = o->math, .metal_version = o->metal_version};
+    smelt_library_desc desc = {
+        .path = o->source_label, .math = o->math, .metal_version = o->metal_version, .macros = o->macros};
     if (o->package_size) {
         desc.package = o->source;
         desc.package_size = o->package_size;

@@ -496,9 +496,10 @@ typedef struct smelt_kernel_desc {
     smelt_math_mode math;
     int metal_version; /* __METAL_VERSION__: 310 …; 0: 320 for Metal 3.2, 410 for sources with tensors */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS]; /* for #include in header and body, ended by NULL */
-    const char *source_label; /* file name for messages about the body; default "<name>.body" */
-    const char *header_label; /* file name for messages about the header; default "<name>.header" */
-    uint64_t reserved[8];
+    const char *source_label;  /* file name for messages about the body; default "<name>.body" */
+    const char *header_label;  /* file name for messages about the header; default "<name>.header" */
+    const char *const *macros; /* "NAME" (which is 1) or "NAME=TEXT", ended by NULL; may be NULL */
+    uint64_t reserved[7];
 } smelt_kernel_desc;
 
 /* Checks the descriptor and keeps a copy; compiles nothing. INVALID_ARGUMENT, LIMIT, OUT_OF_MEMORY. */
@@ -650,7 +651,8 @@ typedef struct smelt_library_desc {
     smelt_math_mode math;
     int metal_version; /* as in smelt_kernel_desc */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
-    uint64_t reserved[8];
+    const char *const *macros; /* as in smelt_kernel_desc: what preprocessorMacros is in Metal */
+    uint64_t reserved[7];
 } smelt_library_desc;
 
 /* Reads the text and finds its kernel functions; compiles nothing. Or reads a package: FORMAT if it is

@@ -84,6 +84,7 @@ struct CompileOptions {
     MathMode math_mode = MathMode::Safe;
     int metal_version = 0; // 320 for Metal 3.2, the default; 400 for 4.0 …
     std::vector<std::string> include_paths;
+    std::vector<std::string> macros; // "NAME" (which is 1) or "NAME=TEXT"
 };
 
 // Three sizes, none of which may be 0.
@@ -109,12 +110,19 @@ template <class Desc> void set_where(const StreamOrDevice &s, Desc &desc) {
     desc.interrupt = s.interrupt;
 }
 
-template <class Desc> void set_options(const CompileOptions &options, Desc &desc) {
+// The list that desc.macros points into is returned, and must live as long.
+template <class Desc>
+[[nodiscard]] std::vector<const char *> set_options(const CompileOptions &options, Desc &desc) {
     check_count("include paths", options.include_paths.size(), SMELT_MAX_INCLUDE_PATHS - 1);
     desc.math = static_cast<smelt_math_mode>(options.math_mode);
     desc.metal_version = options.metal_version;
     for (std::size_t i = 0; i < options.include_paths.size(); i++)
         desc.include_paths[i] = options.include_paths[i].c_str();
+    std::vector<const char *> macros;
+    for (const std::string &macro : options.macros) macros.push_back(macro.c_str());
+    macros.push_back(nullptr);
+    desc.macros = macros.data();
+    return macros;
 }
 
 inline void set_names(const std::string &what, const std::vector<std::string> &names,
@@ -229,7 +237,7 @@ inline CustomKernelFunction metal_kernel(const std::string &name, const std::vec
     detail::set_names("output_names", output_names, desc.outputs);
     desc.strided = !ensure_row_contiguous;
     desc.atomic_outputs = atomic_outputs;
-    detail::set_options(compile_options, desc);
+    std::vector<const char *> macros = detail::set_options(compile_options, desc);
     smelt_kernel *made = nullptr;
     detail::check(smelt_kernel_create(&desc, &made));
     CustomKernelFunction result;
@@ -386,7 +394,7 @@ class Library {
   private:
     using handle = detail::handle<smelt_library, smelt_library_retain, smelt_library_release>;
     void open(smelt_library_desc &desc, const CompileOptions &options) {
-        detail::set_options(options, desc);
+        std::vector<const char *> macros = detail::set_options(options, desc);
         smelt_library *made = nullptr;
         detail::check(smelt_library_create(&desc, &made));
         handle_ = handle(made);

@@ -9,24 +9,34 @@ static smelt_library *handle_of(PyObject *self) {
     return ((struct library *)self)->handle;
 }
 
-/* (path, source, package, math, metal_version, include_paths), from smelt/library.py. */
+/* Whether `tuple` has at most so many strings, which `strings` then points to. */
+static bool strings_of(PyObject *tuple, const char *what, Py_ssize_t most, const char **strings) {
+    if (PyTuple_Size(tuple) > most) {
+        PyErr_Format(PyExc_ValueError, "library: %s has %zd strings; at most %zd are allowed", what,
+                     PyTuple_Size(tuple), most);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++)
+        if (!(strings[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(tuple, i), NULL))) return false;
+    return true;
+}
+
+/* (path, source, package, math, metal_version, include_paths, macros), from smelt/library.py. */
 static PyObject *new_library(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     smelt_library_desc desc = {0};
     const char *package;
     Py_ssize_t size;
     int math, version;
-    PyObject *paths;
+    PyObject *paths, *macros;
+    const char *macro_list[SMELT_MAX_ARGUMENTS] = {0};
     (void)keywords;
-    if (!PyArg_ParseTuple(arguments, "zzz#iiO!", &desc.path, &desc.source, &package, &size, &math, &version,
-                          &PyTuple_Type, &paths))
+    if (!PyArg_ParseTuple(arguments, "zzz#iiO!O!", &desc.path, &desc.source, &package, &size, &math, &version,
+                          &PyTuple_Type, &paths, &PyTuple_Type, &macros))
         return NULL;
-    if (PyTuple_Size(paths) > SMELT_MAX_INCLUDE_PATHS) {
-        PyErr_Format(PyExc_ValueError, "library: include_paths has %zd folders; at most %d are allowed",
-                     PyTuple_Size(paths), SMELT_MAX_INCLUDE_PATHS);
+    if (!strings_of(paths, "include_paths", SMELT_MAX_INCLUDE_PATHS, desc.include_paths) ||
+        !strings_of(macros, "macros", SMELT_MAX_ARGUMENTS - 1, macro_list))
         return NULL;
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_Size(paths); i++)
-        if (!(desc.include_paths[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(paths, i), NULL))) return NULL;
+    desc.macros = macro_list;
     desc.package = package;
     desc.package_size = package ? (size_t)size : 0;
     desc.math = (smelt_math_mode)math;

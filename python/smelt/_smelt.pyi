@@ -468,6 +468,7 @@ class Library:
         math: int,
         metal_version: int,
         include_paths: tuple[str, ...],
+        macros: tuple[str, ...],
     ) -> Self: ...
     @property
     def functions(self) -> tuple[str, ...]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smelt import _origin, _smelt
@@ -103,6 +103,7 @@ def library(
     compile_options: dict[str, str] | None = None,
     metal_version: str | float | None = None,
     include_paths: Sequence[str | os.PathLike[str]] = (),
+    macros: Mapping[str, Any] | None = None,
     compile: bool | Sequence[str] = False,
 ) -> Library:
     """Loads a .metal file, the text of one, or a package.
@@ -112,6 +113,7 @@ def library(
         compile_options: {"math_mode": "safe" | "relaxed" | "fast"}; of text only, as what follows.
         metal_version: "3.2" (the default), "4.0" …: what `__METAL_VERSION__` is.
         include_paths: folders in which `#include` looks.
+        macros: {"TILE": 16, "T": "half", "DEBUG": True}: what the text sees as `#define`; True is 1 and False is 0.
         compile: True compiles all functions now, for the CPU, so that what is wrong with one is raised here; a list of
             names compiles those. Functions that read function constants are left out by True, as their values come
             with `Library.function`.
@@ -130,18 +132,22 @@ def library(
     paths = tuple(os.fspath(folder) for folder in include_paths)
     names = [compile] if isinstance(compile, str) else None if compile is True else compile or []
     made = _make(path, source, package, math_mode_number("library", compile_options),
-                 version_number("library", metal_version), paths)
+                 version_number("library", metal_version), paths, _macro_strings(macros))
     if names is None or names:
         made._compile(names)
     return made
 
 
+def _macro_strings(macros: Mapping[str, Any] | None) -> tuple[str, ...]:
+    return tuple(f"{name}={int(text) if isinstance(text, bool) else text}" for name, text in (macros or {}).items())
+
+
 def _make(path: str | None, source: str | None, package: bytes | None, math: int, version: int,
-          paths: tuple[str, ...]) -> Library:
+          paths: tuple[str, ...], macros: tuple[str, ...] = ()) -> Library:
     """A library with the place of its text in the caller's file."""
     origin = None if source is None else _origin.origin_of({"library.metal": source})
     try:
-        made = Library(path, source, package, math, version, paths)
+        made = Library(path, source, package, math, version, paths, macros)
     except Error as error:
         if origin is not None:
             _origin.locate(origin, error)

@@ -12,6 +12,7 @@
 #include "source/rewrite.h"
 
 #include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,10 @@ static struct hash preprocess_key(const struct translation_request *request, con
     struct hasher *hasher = hasher_create();
     hasher_add(hasher, request->text, request->length);
     for (const char *const *p = request->include_paths; p && *p; p++) hasher_add_string(hasher, *p);
+    for (const char *const *m = request->macros; m && *m; m++) {
+        hasher_add_string(hasher, "macro");
+        hasher_add_string(hasher, *m);
+    }
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) hasher_add_string(hasher, request->texts[i].name);
     hasher_add_string(hasher, "includes from its folders only");
     hasher_add_integer(hasher, request->math);
@@ -131,6 +136,14 @@ static void remember(struct hash key, const struct translation_request *request,
     text_free(&files);
 }
 
+static void define_macros(const char *const *macros, struct text *whole) {
+    for (; macros && *macros; macros++) {
+        size_t name = strcspn(*macros, "=");
+        const char *value = (*macros)[name] ? *macros + name + 1 : "1";
+        text_addf(whole, "#define %.*s %s\n", (int)name, *macros, value);
+    }
+}
+
 static smelt_status run_preprocessor(const struct translation_request *request, const struct clang *clang,
                                      struct translation *out) {
     struct text whole = {0}, messages = {0}, overlay = {0};
@@ -139,6 +152,7 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
     TRY(overlay_create(out->search_paths, &overlay));
     text_addf(&whole, "#define __METAL_VERSION__ %d\n", out->metal_version);
     text_add(&whole, prelude_macros);
+    define_macros(request->macros, &whole);
     text_addf(&whole, "#line 1 \"%s\"\n", request->texts[0].name ? request->texts[0].name : "source.metal");
     text_append(&whole, request->text, request->length);
     struct clang_request clang_request = {.action = CLANG_PREPROCESS,
@@ -234,7 +248,8 @@ static smelt_status needs_preprocessor(const struct translation_request *request
                                        bool *needed) {
     struct tokens tokens;
     TRY(tokens_read(request->text, request->length, &tokens));
-    *needed = !directives_are_plain(&tokens) || may_hide_directives(request->text);
+    *needed = !directives_are_plain(&tokens) || may_hide_directives(request->text) ||
+              (request->macros && request->macros[0]);
     int usual = uses_tensors(&tokens) ? METAL_VERSION_TENSORS : METAL_VERSION_USUAL;
     out->metal_version = request->metal_version ? request->metal_version : usual;
     /* The precompiled prelude has the usual version's number. */
@@ -285,6 +300,23 @@ smelt_status metal_version_check(const char *what, int version) {
         "%s: metal_version is %d, expected a value of __METAL_VERSION__: 100, 110, 120, "
         "200, 210, 220, 230, 240, 300, 310, 320, 400 or 410 (0: 320, or 410 for sources with tensors)",
         what, version);
+}
+
+smelt_status translation_check_macros(const char *what, const char *const *macros) {
+    for (; macros && *macros; macros++) {
+        const char *macro = *macros, *end = macro;
+        if (isalpha((unsigned char)*end) || *end == '_')
+            while (isalnum((unsigned char)*end) || *end == '_') end++;
+        if (end != macro && *end == '(') { /* TIMES(a, b)=((a) * (b)) */
+            while (*end == '(' || isalnum((unsigned char)*end) || *end == '_' || *end == ',' || *end == ' ')
+                end++;
+            end += *end == ')';
+        }
+        if (end == macro || (*end && *end != '=') || strpbrk(end, "\n\r"))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "%s: macro '%s' is invalid; expected NAME or NAME=TEXT, in one line", what, macro);
+    }
+    return SMELT_OK;
 }
 
 smelt_status translation_create(const struct translation_request *given, struct translation *translation) {

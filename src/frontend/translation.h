@@ -19,6 +19,7 @@ struct translation_request {
     smelt_math_mode math;
     int metal_version;                              /* as __METAL_VERSION__; 0: the usual one */
     const char *const *include_paths;               /* ended by NULL; may be NULL */
+    const char *const *macros;                      /* "NAME" or "NAME=TEXT"; likewise */
     struct named_text texts[TRANSLATION_MAX_TEXTS]; /* the pieces as the user wrote them, for messages */
 };
 
@@ -38,6 +39,8 @@ struct translation {
 #define METAL_VERSION_TENSORS 410 /* of sources that use Metal 4's tensors */
 /* INVALID_ARGUMENT for an invalid version (as __METAL_VERSION__); 0 means the default. */
 smelt_status metal_version_check(const char *what, int version);
+/* INVALID_ARGUMENT for a macro that is neither "NAME" nor "NAME=TEXT" of one line. */
+smelt_status translation_check_macros(const char *what, const char *const *macros);
 
 /* Preprocesses (with a cache: see translation.c) and rewrites. COMPILE with diagnostics. */
 smelt_status translation_create(const struct translation_request *request, struct translation *translation);

@@ -72,6 +72,11 @@ smelt_status stored_write_launch(struct text *out, const struct graph_launch *la
                     "compiled save: kernel '%s' includes files of the folder '%s', which files do not hold; "
                     "put them into its header",
                     desc->name, desc->include_paths[0]);
+    if (desc->macros)
+        return fail(
+            SMELT_ERROR_UNSUPPORTED,
+            "compiled save: kernel '%s' has the macro '%s', which files do not hold; put it into its header",
+            desc->name, desc->macros[0]);
     stored_string(out, desc->name);
     stored_string(out, desc->source);
     stored_string(out, desc->header);

@@ -58,6 +58,15 @@ static const char *keep(struct arena *arena, const char *string) {
     return string ? arena_copy(arena, string, strlen(string)) : NULL;
 }
 
+/* A list ended by NULL. */
+static const char *const *keep_list(struct arena *arena, const char *const *strings) {
+    size_t count = 0;
+    while (strings && strings[count]) count++;
+    const char **list = count ? arena_alloc(arena, (count + 1) * sizeof *list) : NULL;
+    for (size_t i = 0; list && i <= count; i++) list[i] = keep(arena, strings[i]);
+    return list;
+}
+
 /* Labels are used in #line directives. */
 static const char *keep_label(struct arena *arena, const char *label) {
     char *copy = arena_copy(arena, label, strlen(label));
@@ -78,6 +87,7 @@ smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **o
                     "kernel '%s': math mode %d is not one of safe, relaxed, fast", desc->name,
                     (int)desc->math);
     TRY(metal_version_check("kernel", desc->metal_version));
+    TRY(translation_check_macros("kernel", desc->macros));
     int inputs = 0, outputs = 0;
     TRY(check_names(desc, &inputs, &outputs));
     smelt_kernel *kernel = calloc(1, sizeof *kernel);
@@ -100,6 +110,7 @@ smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **o
     for (int i = 0; i < outputs; i++) kernel->desc.outputs[i] = keep(arena, desc->outputs[i]);
     for (int i = 0; i < SMELT_MAX_INCLUDE_PATHS; i++)
         kernel->desc.include_paths[i] = keep(arena, desc->include_paths[i]);
+    kernel->desc.macros = keep_list(arena, desc->macros);
     kernel->input_count = inputs;
     kernel->output_count = outputs;
     if (arena->failed) {
@@ -274,6 +285,7 @@ static smelt_status translate(const smelt_kernel *kernel, const struct signature
         .math = kernel->desc.math,
         .metal_version = kernel->desc.metal_version,
         .include_paths = kernel->desc.include_paths,
+        .macros = kernel->desc.macros,
         .texts = {{kernel->desc.source_label, kernel->desc.source},
                   {kernel->desc.header ? kernel->desc.header_label : NULL, kernel->desc.header},
                   {"<signature>", text_string(&signature->text)}},

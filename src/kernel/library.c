@@ -18,6 +18,7 @@ static smelt_status translate(smelt_library *library, const smelt_library_desc *
                                           .math = desc->math,
                                           .metal_version = desc->metal_version,
                                           .include_paths = desc->include_paths,
+                                          .macros = desc->macros,
                                           .texts = {{library->label, text_string(&library->source)}}};
     struct trace_span span = trace_begin();
     smelt_status status = translation_create(&request, &library->translation);
@@ -33,6 +34,7 @@ static smelt_status check_desc(const smelt_library_desc *desc, smelt_library **o
     if (desc->source && desc->package)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "library: source and package are both given; expected one of them");
+    TRY(translation_check_macros("library", desc->macros));
     return metal_version_check("library", desc->metal_version);
 }
 

@@ -379,6 +379,16 @@ def test_options_reach_the_compiler(tmp_path):
     assert out.tolist() == [5, 400]
 
 
+def test_macros():
+    """As preprocessorMacros in Metal: numbers, text and flags."""
+    text = "kernel void f(device TYPE *out, uint i [[thread_position_in_grid]]) { out[i] = FACTOR * i + (ON ? 10 : 20) + OFF; }"
+    out = np.zeros(3, np.int32)
+    load(text, macros={"TYPE": "int", "FACTOR": 4, "ON": True, "OFF": False}).f(out)
+    assert out.tolist() == [10, 14, 18]
+    with pytest.raises(ValueError, match="macro '4=x' is invalid; expected NAME or NAME=TEXT"):
+        load(text, macros={"4": "x"})
+
+
 def test_show(lib):
     assert "define" in lib.axpy.show("ir")
     assert "thread_position_in_grid" in lib.axpy.show("source")
