@@ -9,10 +9,6 @@ struct MTLDispatchThreadsIndirectArguments {
   uint threadsPerGrid[3];
   uint threadsPerThreadgroup[3];
 };
-struct MTLStageInRegionIndirectArguments {
-  uint stageInOrigin[3];
-  uint stageInSize[3];
-};
 struct MTLDrawPrimitivesIndirectArguments {
   uint vertexCount;
   uint instanceCount;
