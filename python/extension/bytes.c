@@ -72,7 +72,9 @@ void *bytes_of_numbers(PyObject *o, const char *what, const smelt_parameter *par
     if (!flat || !flatten(o, flat)) goto end;
     Py_ssize_t count = PyList_Size(flat), components = parameter->components > 1 ? parameter->components : 1;
     if (parameter->dtype == SMELT_NO_DTYPE) {
-        PyErr_Format(PyExc_TypeError, "%s is a structure of %zu bytes; expected bytes, as from struct.pack()",
+        PyErr_Format(PyExc_TypeError,
+                     "%s is a structure of %zu bytes; expected bytes, as from struct.pack(), "
+                     "or an array of NumPy's with fields",
                      what, parameter->bytes);
         goto end;
     }

@@ -146,6 +146,24 @@ static void suggest_group(const int64_t threads[3], int64_t group[3]) {
     for (int d = 0; d < 3; d++) group[d] = threads[d] < most[d] ? threads[d] : most[d];
 }
 
+/* Whether `o` is a structured array of NumPy's, or a record of one: its dtype has fields. */
+static bool has_fields(PyObject *o) {
+    PyObject *dtype = PyObject_GetAttrString(o, "dtype"), *fields = NULL;
+    if (dtype) fields = PyObject_GetAttrString(dtype, "fields");
+    bool any = fields && fields != Py_None;
+    Py_XDECREF(fields);
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+    return any;
+}
+
+static bool count_records(PyObject *o, int64_t *count) {
+    PyObject *size = PyObject_GetAttrString(o, "size");
+    bool good = size && integer_of(size, count);
+    Py_XDECREF(size);
+    return good;
+}
+
 static bool count_tensor(const smelt_tensor *tensor, int64_t *count) {
     smelt_tensor_desc desc;
     smelt_status status = smelt_tensor_describe(tensor, &desc);
@@ -173,6 +191,7 @@ static bool count_elements(const struct function *function, PyObject *arguments,
     smelt_array *array;
     enum array_kind kind;
     if (tensor_of(first)) return count_tensor(tensor_of(first), count);
+    if (has_fields(first)) return count_records(first, count);
     if (!array_import(first, function->text, &array, &kind)) return false;
     *count = smelt_array_size(array);
     smelt_array_release(array);
@@ -206,6 +225,12 @@ static bool read_sizes(struct dispatch *dispatch, PyObject *arguments, PyObject 
 
 /* ---- Arguments. */
 
+static bool fail_strided(const char *what) {
+    PyErr_Format(PyExc_ValueError,
+                 "%s is not row-contiguous; functions of libraries take arrays without strides", what);
+    return false;
+}
+
 static bool bind_array(struct dispatch *dispatch, PyObject *o, const char *what,
                        const smelt_parameter *parameter) {
     smelt_buffer *buffer = &dispatch->desc.buffers[parameter->index];
@@ -216,11 +241,7 @@ static bool bind_array(struct dispatch *dispatch, PyObject *o, const char *what,
         buffer->array = NULL;
         return false;
     }
-    if (!parameter->rank && !smelt_array_is_contiguous(buffer->array)) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s is not row-contiguous; functions of libraries take arrays without strides", what);
-        return false;
-    }
+    if (!parameter->rank && !smelt_array_is_contiguous(buffer->array)) return fail_strided(what);
     if (smelt_parameter_check(parameter, smelt_array_dtype(buffer->array)) != SMELT_OK) {
         PyErr_Format(PyExc_ValueError, "kernel '%s': %s", dispatch->function->text, smelt_error());
         return false;
@@ -244,6 +265,33 @@ static bool has_no_dimensions(PyObject *o) {
     return none;
 }
 
+/* The bytes of a structured array, as an array that shares them. The size of its structures must be the
+ * parameter's: NumPy packs fields, and Metal aligns them. */
+static PyObject *bytes_of_records(PyObject *o, const char *what, const smelt_parameter *parameter) {
+    bool one = has_no_dimensions(o);
+    PyObject *item_size = PyObject_GetAttrString(o, "itemsize"), *rows = NULL, *bytes = NULL;
+    Py_ssize_t size = item_size ? PyLong_AsSsize_t(item_size) : -1;
+    if (size < 0) goto end;
+    if (one && parameter->writable) {
+        PyErr_Format(PyExc_TypeError, "%s is one record, but the kernel writes it; expected an array", what);
+        goto end;
+    }
+    if ((size_t)size != parameter->bytes) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s has structures of %zd bytes, expected %zu; numpy.dtype takes the 'offsets' and the "
+                     "'itemsize' of a structure",
+                     what, size, parameter->bytes);
+        goto end;
+    }
+    rows = one ? PyObject_CallMethod(o, "reshape", "i", 1) : Py_NewRef(o);
+    if (rows) bytes = PyObject_CallMethod(rows, "view", "s", "uint8");
+    if (rows && !bytes && PyErr_ExceptionMatches(PyExc_ValueError)) fail_strided(what);
+end:
+    Py_XDECREF(rows);
+    Py_XDECREF(item_size);
+    return bytes;
+}
+
 static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_parameter *parameter) {
     smelt_buffer *buffer = &dispatch->desc.buffers[parameter->index];
     char what[300];
@@ -257,6 +305,12 @@ static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_param
         PyObject *item = PyObject_CallMethod(o, "item", NULL);
         bool good = item && bind_value(dispatch, item, parameter);
         Py_XDECREF(item);
+        return good;
+    }
+    if (!is_number(o) && parameter->dtype == SMELT_NO_DTYPE && has_fields(o)) {
+        PyObject *bytes = bytes_of_records(o, what, parameter);
+        bool good = bytes && bind_array(dispatch, bytes, what, parameter);
+        Py_XDECREF(bytes);
         return good;
     }
     if (!is_number(o)) return bind_array(dispatch, o, what, parameter);

@@ -389,6 +389,32 @@ def test_macros():
         load(text, macros={"4": "x"})
 
 
+def test_structures_are_records():
+    """NumPy's structured arrays: read, written in place, one record, the default number of threads, and a size that differs."""
+    records = load("""
+        struct particle { float3 at; float mass; uint id; };
+        kernel void move(device particle *all, constant particle &by, uint i [[thread_position_in_grid]]) {
+            all[i].at += by.at * all[i].mass;
+            all[i].id += by.id;
+        }""")
+    layout = np.dtype({"names": ["at", "mass", "id"], "formats": ["3f4", "f4", "u4"], "offsets": [0, 16, 20], "itemsize": 32})
+    particles, by = np.zeros((2, 2), layout), np.zeros(1, layout)
+    particles["mass"] = [[1, 2], [3, 4]]
+    by["at"], by["id"] = [1, 10, 100], 7
+    records.move(particles, by)
+    records.move(particles, by[0])
+    assert particles["at"].tolist() == [[[2 * m, 20 * m, 200 * m] for m in row] for row in ((1, 2), (3, 4))]
+    assert (particles["id"] == 14).all()
+    with pytest.raises(ValueError, match=r"'all'\) has structures of 20 bytes, expected 32"):
+        records.move(np.zeros(4, np.dtype([("at", "3f4"), ("mass", "f4"), ("id", "u4")])), by)
+    with pytest.raises(TypeError, match="is one record, but the kernel writes it"):
+        records.move(particles[0, 0], by, threads=1)
+    with pytest.raises(ValueError, match="not row-contiguous"):
+        records.move(particles[:, 0], by)
+    with pytest.raises(TypeError, match=r"is a structure of 32 bytes; expected bytes, as from struct.pack\(\), or an array"):
+        records.move(particles, [1, 2, 3])
+
+
 def test_show(lib):
     assert "define" in lib.axpy.show("ir")
     assert "thread_position_in_grid" in lib.axpy.show("source")
