@@ -173,7 +173,7 @@ class Machine:
     def read_other(self, thread, operand):
         if operand.startswith("%"):
             special = {"%tid.x": thread.index, "%ctaid.x": self.group[0], "%ctaid.y": self.group[1], "%ctaid.z": self.group[2],
-                       "%ntid.x": self.block, "%laneid": thread.index % 32}
+                       "%ntid.x": self.block, "%laneid": thread.index % 32, "%lanemask_lt": (1 << thread.index % 32) - 1}
             return special.get(operand, 0)
         if operand.startswith("!"):
             return not self.read(thread, operand[1:])

@@ -18,6 +18,8 @@
 #define MOST_ELEMENTS 16
 #define MOST_LOOKUPS 512
 #define FEWEST_LOOKUPS 3 /* of a word */
+#define FEWEST_TO_KEEP 32
+#define MOST_KEPT 4
 #define SIGN UINT32_C(0x80000000)
 #define SIGNS UINT32_C(0x80808080) /* of four bytes */
 
@@ -26,10 +28,19 @@ struct lookup {
     unsigned part;
 };
 
+struct kept {
+    uint32_t value;
+    LLVMValueRef in_register;
+};
+
 struct nibbles {
     struct unit *unit;
     struct lookup lookups[MOST_LOOKUPS];
     int count;
+    bool keeps; /* enough look-ups for constants that stay in registers */
+    struct kept kept[MOST_KEPT];
+    int kept_count;
+    LLVMValueRef zero; /* NULL: not yet built */
 };
 
 /* ---- Which look-ups. */
@@ -94,43 +105,67 @@ static bool find_lookup(struct unit *unit, LLVMValueRef load, struct lookup *l) 
 
 /* ---- Permutations. */
 
+/* A constant that NVIDIA's assembler does not know, so that it stays in a register: it would move a known one
+ * to a register before each permutation, which was one instruction in ten of mxfp4 times vector. The builder
+ * stands before `place`. */
+static LLVMValueRef keep(struct nibbles *n, uint32_t value, LLVMValueRef place) {
+    LLVMBuilderRef b = n->unit->builder;
+    if (!n->keeps) return constant_i32(n->unit, value);
+    for (int i = 0; i < n->kept_count; i++)
+        if (n->kept[i].value == value) return n->kept[i].in_register;
+    if (n->kept_count == MOST_KEPT) return constant_i32(n->unit, value);
+    /* No lane has lane 31 before it. */
+    LLVMPositionBuilderBefore(b, n->zero ? LLVMGetNextInstruction(n->zero)
+                                         : LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(n->unit->entry)));
+    if (!n->zero)
+        n->zero = LLVMBuildLShr(b, ptx_register(n->unit, "lanemask.lt"), constant_i32(n->unit, 31), "");
+    LLVMValueRef sum = LLVMBuildAdd(b, n->zero, constant_i32(n->unit, value), "");
+    n->kept[n->kept_count++] = (struct kept){value, sum};
+    LLVMPositionBuilderBefore(b, place);
+    return sum;
+}
+
 static LLVMValueRef permute(struct unit *unit, LLVMValueRef low, LLVMValueRef high, LLVMValueRef selection) {
     LLVMValueRef operands[3] = {low, high, selection};
     return build_function(unit, "llvm.nvvm.prmt", operands, 3);
 }
 
 /* Byte `byte` of the first eight elements, by four. `parts`: the parts' lower three bits. */
-static LLVMValueRef look_up(struct unit *unit, LLVMValueRef table, unsigned byte, LLVMValueRef parts) {
+static LLVMValueRef look_up(struct nibbles *n, const struct lookup *of, unsigned byte, LLVMValueRef parts) {
+    struct unit *unit = n->unit;
+    LLVMValueRef table = of->table;
     uint32_t words[PERMUTED / 4] = {0};
     unsigned count = (unsigned)LLVMGetArrayLength2(LLVMGlobalGetValueType(table));
     for (unsigned i = 0; i < count && i < PERMUTED; i++) {
         uint32_t bits = bits_of(unit, LLVMGetAggregateElement(LLVMGetInitializer(table), i));
         words[i / 4] |= (bits >> 8 * byte & 0xff) << 8 * (i % 4);
     }
-    return permute(unit, constant_i32(unit, words[0]), constant_i32(unit, words[1]), parts);
+    return permute(unit, keep(n, words[0], of->load), constant_i32(unit, words[1]), parts);
 }
 
 /* The upper bits of the parts of a word's lower half, as signs of bytes. */
-static LLVMValueRef signs_of(struct unit *unit, LLVMValueRef word) {
+static LLVMValueRef signs_of(struct nibbles *n, const struct lookup *of, LLVMValueRef word) {
+    struct unit *unit = n->unit;
     LLVMBuilderRef b = unit->builder;
     /* A part below 8 chooses the byte 0x80, another one the sign of such a byte, 0xff. */
-    LLVMValueRef bytes = permute(unit, constant_i32(unit, SIGNS), constant_i32(unit, SIGNS), word);
+    LLVMValueRef bytes = permute(unit, keep(n, SIGNS, of->load), constant_i32(unit, SIGNS), word);
     return LLVMBuildAnd(b, LLVMBuildShl(b, bytes, constant_i32(unit, 1), ""), constant_i32(unit, SIGNS), "");
 }
 
 /* The floats of the four parts of a word's half. */
-static void build_half(struct unit *unit, LLVMValueRef table, LLVMValueRef word, bool upper,
-                       LLVMValueRef *floats) {
+static void build_half(struct nibbles *n, const struct lookup *of, bool upper, LLVMValueRef *floats) {
+    struct unit *unit = n->unit;
     LLVMBuilderRef b = unit->builder;
+    LLVMValueRef word = of->word;
     LLVMTypeRef type = LLVMFloatTypeInContext(unit->context);
     LLVMValueRef lower = LLVMBuildAnd(b, word, constant_i32(unit, 0x77777777), "");
     if (upper) {
         lower = LLVMBuildLShr(b, lower, constant_i32(unit, 16), "");
         word = LLVMBuildLShr(b, word, constant_i32(unit, 16), "");
     }
-    LLVMValueRef third = look_up(unit, table, 2, lower), fourth = look_up(unit, table, 3, lower);
-    if (LLVMGetArrayLength2(LLVMGlobalGetValueType(table)) > PERMUTED)
-        fourth = LLVMBuildXor(b, fourth, signs_of(unit, word), "");
+    LLVMValueRef third = look_up(n, of, 2, lower), fourth = look_up(n, of, 3, lower);
+    if (LLVMGetArrayLength2(LLVMGlobalGetValueType(of->table)) > PERMUTED)
+        fourth = LLVMBuildXor(b, fourth, signs_of(n, of, word), "");
     for (unsigned i = 0; i < CHOSEN; i++) {
         LLVMValueRef pair = permute(unit, third, fourth, constant_i32(unit, i < 2 ? 0x5140 : 0x7362));
         LLVMValueRef bits = i % 2 ? LLVMBuildAnd(b, pair, constant_i32(unit, UINT32_C(0xffff0000)), "")
@@ -157,7 +192,7 @@ static bool build_word(struct nibbles *n, int first) {
     if (count < FEWEST_LOOKUPS) return false;
     LLVMPositionBuilderBefore(n->unit->builder, of->load);
     for (int half = 0; half < 2; half++)
-        if (halves[half]) build_half(n->unit, of->table, of->word, half, floats + half * CHOSEN);
+        if (halves[half]) build_half(n, of, half, floats + half * CHOSEN);
     struct lookup same = *of;
     for (int i = first; i < n->count; i++) {
         struct lookup *l = &n->lookups[i];
@@ -183,7 +218,11 @@ static int build_block(struct nibbles *n, LLVMBasicBlockRef block) {
 
 smelt_status pass_ptx_nibbles(struct unit *unit) {
     struct nibbles n = {.unit = unit};
-    int words = 0;
+    struct lookup found;
+    int words = 0, lookups = 0;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) lookups += find_lookup(unit, i, &found);
+    n.keeps = lookups >= FEWEST_TO_KEEP;
     FOR_EACH_BLOCK(block, unit->entry) words += build_block(&n, block);
     if (!words) return SMELT_OK;
     TRY(ptx_run_passes(unit, "function(early-cse,adce)"));
