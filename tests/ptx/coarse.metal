@@ -438,3 +438,21 @@ kernel void small_floats(device const uint *a [[buffer(0)]], device const ushort
   out[10] = float(x & 0xffffff) - float(x >> 8 & 0x7fffff);
   out[11] = float(int(high) - 255);
 }
+
+// A window of bytes whose columns are cut to the row: no load is one of neighbours.
+kernel void window_of_bytes(device const uchar *a [[buffer(0)]], device uchar *o [[buffer(1)]], constant int &w [[buffer(2)]],
+                            uint at [[thread_position_in_grid]]) {
+    int sum = 0;
+    for (int dx = -4; dx <= 4; dx++) sum += a[clamp(int(at) + dx, 0, w - 1)] * dx;
+    o[at] = uchar(sum & 255);
+}
+
+// Three bytes each, which are not those of a vector, and divisions.
+kernel void divided(device const uchar *a [[buffer(0)]], device uchar *o [[buffer(1)]], uint at [[thread_position_in_grid]]) {
+    const float r = a[at * 3], g = a[at * 3 + 1], b = a[at * 3 + 2];
+    const float x = r / (g + 1.5f), y = g / (b + 1.5f), z = b / (r + 1.5f);
+    const float u = x / (y + 1.5f), v = y / (z + 1.5f), q = z / (x + 1.5f);
+    o[at * 3] = uchar(u / (q + 0.5f));
+    o[at * 3 + 1] = uchar(v / (u + 0.5f));
+    o[at * 3 + 2] = uchar(q / (v + 0.5f));
+}

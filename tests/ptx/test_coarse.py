@@ -39,6 +39,9 @@ check("gathered", (1300,), (256,), [Input("uint32", 1300), Input("float32", 101)
 for code, count in (("seen", 517), ("any", 1300)):
     check("ways", (count,), (256,), [Input("int32", count), Input("int32", count), Output("int32", count), Output("int32", count)], code=code)
 check("filled", (1029,), (256,), [Output("float16", 1029)], NEAR8)
+# Threads that compute for longer than they access, and windows of bytes, gain nothing.
+check("window_of_bytes", (517,), (256,), [Input("uint8", 517), Output("uint8", 517), 517], PLAIN)
+check("divided", (300,), (256,), [Input("uint8", 900), Output("uint8", 900)], PLAIN)
 check("pairs", (517,), (256,), [Input("float32", 1034), Output("float16", 1034)])
 
 # Two rounds: blocks cover 2048 threads; the last ones do not run together.

@@ -3,6 +3,8 @@
  * the kernel is chosen. Of equal ones, neighbours in x come first: they need the fewest requests. */
 #include "compiler/ptx/coarse.h"
 
+#include <string.h>
+
 #define LANES 32
 #define LINE 128
 #define WIDEST 16              /* bytes of one access */
@@ -96,8 +98,18 @@ static uint64_t cost_of(struct coarsening *c, LLVMValueRef access, struct step b
 struct survey {
     struct step *between_lanes; /* by item: neighbours in x */
     uint64_t widest;            /* bytes of an access that is not alike for all threads */
+    uint64_t bytes;             /* of all such accesses */
     int accesses, instructions;
+    int operations; /* of the hardware, about: instructions, of which divisions have several */
 };
+
+/* Of a division of floats, or a square root. */
+#define OPERATIONS_OF_DIVISION 12
+
+static int operations_of(LLVMValueRef i) {
+    bool divides = LLVMIsABinaryOperator(i) && LLVMGetInstructionOpcode(i) == LLVMFDiv;
+    return divides || strcmp(called_name(i), "llvm.sqrt.f32") == 0 ? OPERATIONS_OF_DIVISION : 1;
+}
 
 /* The bytes that a thread accesses side by side: an access of a vector is one per element here, and a
  * thread's vector is as long as it is far to the next thread's. */
@@ -116,6 +128,7 @@ static bool survey_kernel(struct coarsening *c, struct survey *s) {
         LLVMValueRef value = c->items[i].value;
         if (!c->blocks[c->items[i].block].inside) continue;
         s->instructions++;
+        s->operations += operations_of(value);
         if (!is_global_access(value)) continue;
         struct step step = coarse_step(c, address_of(value), 0);
         s->between_lanes[i] = step;
@@ -127,6 +140,7 @@ static bool survey_kernel(struct coarsening *c, struct survey *s) {
         if (alike) continue;
         uint64_t bytes = reach_of(step, coarse_access_bytes(c, value));
         s->accesses++;
+        s->bytes += bytes;
         if (bytes > s->widest) s->widest = bytes;
     }
     return true;
@@ -198,6 +212,37 @@ static bool loop_gains(struct coarsening *c) {
     return true;
 }
 
+/* Whether most accesses stay apart whatever the form, as in a window of bytes whose columns are cut to the
+ * image. A thread then has several windows in flight, which takes registers, and its lanes, further apart,
+ * touch more lines. (Sobel took 153 us with eight threads each, 124 with one. Of wider elements, more are in
+ * flight: nine planes of floats took 103 us with four threads each, 117 with one.) */
+#define WINDOW 8 /* accesses, and those per access that is joined */
+#define NARROW 2 /* bytes */
+
+static bool is_narrow_window(struct coarsening *c, const struct survey *s) {
+    int joined = 0;
+    if (c->loop >= 0 || s->accesses <= WINDOW || s->widest > NARROW) return false;
+    for (int d = 0; d < 3; d++) {
+        c->form = (struct coarse_form){.threads = 2, .rounds = 1, .neighbours = true, .dimension = d};
+        forget_steps(c);
+        for (int i = 0; i < c->count; i++) {
+            LLVMValueRef value = c->items[i].value;
+            if (c->blocks[c->items[i].block].inside && is_global_access(value))
+                joined += coarse_joins(c, value, d);
+        }
+    }
+    return s->accesses > joined * WINDOW;
+}
+
+/* What an H200 computes in the time in which it moves a byte. */
+#define OPERATIONS_PER_BYTE 7
+
+/* Threads a block apart gain what more loads in flight gain, which is nothing if they compute for longer than
+ * their accesses take. (A shift of hue with eight threads each took 1.3 of the time of one.) */
+static bool computes_for_long(const struct survey *s) {
+    return (uint64_t)s->operations > 2 * OPERATIONS_PER_BYTE * s->bytes;
+}
+
 void coarse_choose(struct coarsening *c) {
     const struct code_shape *shape = &c->unit->request->shape;
     struct survey s = {.widest = 0};
@@ -211,6 +256,11 @@ void coarse_choose(struct coarsening *c) {
         c->because = !s.accesses      ? "threads access no memory of their own"
                      : s.widest >= 16 ? "threads access 16 bytes each at once"
                                       : "threads have too much code";
+        return;
+    }
+    if (is_narrow_window(c, &s)) {
+        c->form = best;
+        c->because = "most of its accesses would stay apart";
         return;
     }
     for (int k = 0; k < 6; k++) {
@@ -232,6 +282,11 @@ void coarse_choose(struct coarsening *c) {
     c->form = best;
     if (!best.threads) {
         c->because = "the grid has too few threadgroups in each dimension";
+        return;
+    }
+    if (!best.neighbours && computes_for_long(&s)) {
+        c->form.threads = 0;
+        c->because = "threads compute for longer than their accesses take";
         return;
     }
     forget_steps(c);
