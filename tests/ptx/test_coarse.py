@@ -66,7 +66,7 @@ for w in part((1, 5, 191, 192, 256, 257, 700)):
     check("guarded_elements", (128,), (64,), [Input("int32", 2 * w), Output("int32", 2 * w), Output("int32", 256), w], PLAIN, loads=FOUR_LOADS)
 for size in part((0, 1, 3, 7, 8, 9, 16, 25)):
     check("windows", (40,), (40,), [Input("int32", 40), Output("int32", 40 * max(size, 1)), Output("int32", 40 * max(size, 1)), 40, size], PLAIN,
-          loads=r"setp\.(gt|lt)\.u32[^\n]*, [67];\n[\s\S]*setp\.(gt|lt)\.u32[^\n]*, [67];\n")
+          loads=r"setp\.(gt|lt)\.u32[^\n]*, [23];\n[\s\S]*setp\.(gt|lt)\.u32[^\n]*, [23];\n")
 for w in part((300, 1, 64, 65, 129, 511, 512, 513, 961)):
     check("summed", (128,), (64,), [Input("int32", 2 * w), Input("uint32", 2 * w, w - 1), Input("int32", w), Output("int32", 384), w],
           PLAIN, loads=r"(ld\.global[^\n]*\n(?:(?!bra|mad)[\s\S])*){8}")

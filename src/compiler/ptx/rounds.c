@@ -185,6 +185,19 @@ static int rounds_of_loads(struct rounds *r) {
     return rounds >= LEAST_ROUNDS ? (int)rounds : 0;
 }
 
+/* Whether a round's stores to device memory lie a known distance from those of the round before: otherwise
+ * each round needs an address of its own. */
+static bool stores_apart_are_known(struct rounds *r) {
+    for (int i = 0; i < r->count; i++) {
+        LLVMValueRef store = r->items[i].value;
+        if (LLVMIsAStoreInst(store) &&
+            LLVMGetPointerAddressSpace(LLVMTypeOf(rounds_address(store))) != PTX_SHARED &&
+            !step_of_address(r, rounds_address(store)))
+            return false;
+    }
+    return true;
+}
+
 /* … of a loop that stores. 1: a round loads first, but runs alone. */
 static int rounds_with_stores(struct rounds *r) {
     int loads = 0;
@@ -192,7 +205,7 @@ static int rounds_with_stores(struct rounds *r) {
     /* The assembler does so itself for guards of one condition if all stores are to threadgroup memory. */
     if (r->path.size.joins && r->path.size.conditions == r->path.size.joins && !stores_to_device(r)) return 0;
     /* Neighbours of rounds with one load, behind a guard, may become one access. */
-    if (loads == 1 && r->path.size.joins == 1) return ROUNDS_MOST;
+    if (loads == 1 && r->path.size.joins == 1 && stores_apart_are_known(r)) return ROUNDS_MOST;
     /* With three loads in a round, more rounds were slower (layer norm on an H100: 257 us, not 244). */
     bool alone = r->path.size.joins > 1 && loads <= MOST_LOADS_ALONE;
     return !loads ? 0 : loads <= MOST_LOADS ? ROUNDS : alone;
