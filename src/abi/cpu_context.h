@@ -42,6 +42,7 @@ struct group_context {
     const uint32_t *stop;                               /* atomic: not 0 when the launch must end */
     const struct buffer_extent *extents;                /* by index, of buffers */
     uint64_t threadgroup_slot_bytes[CPU_MAX_THREADGROUP_SLOTS];
+    uint64_t answers; /* of the code's questions_function */
 };
 
 /* The accesses that one test in the code stands for (src/compiler/bounds), in the order of the program:
@@ -127,6 +128,10 @@ struct gang_context {
 
 /* A compiled gang: runs its threads to their end. */
 typedef void gang_function(struct gang_context *context);
+
+/* What code asks about a launch before its first group: bit n is set if accesses of question n may be outside
+ * their array in some thread (src/compiler/bounds/launch.c). */
+typedef uint64_t questions_function(const struct group_context *group);
 
 /* All lanes of the gang that have not returned wait at one barrier, until all gangs do. */
 void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file);

@@ -3,10 +3,11 @@
 #ifndef SMELT_ABI_ENTRY_NAMES_H
 #define SMELT_ABI_ENTRY_NAMES_H
 
-#define ENTRY_NAME "__smelt_entry"       /* the function: of one thread, on GPUs the kernel */
-#define BINDINGS_NAME "__smelt_bindings" /* the table of its parameters */
-#define TENSORS_NAME "__smelt_tensors"   /* which of them are tensors, and of what kind */
-#define GUARDS_NAME "__smelt_guards"     /* which of them function constants guard */
+#define ENTRY_NAME "__smelt_entry"         /* the function: of one thread, on GPUs the kernel */
+#define QUESTIONS_NAME "__smelt_questions" /* a function: what the code asks about a launch */
+#define BINDINGS_NAME "__smelt_bindings"   /* the table of its parameters */
+#define TENSORS_NAME "__smelt_tensors"     /* which of them are tensors, and of what kind */
+#define GUARDS_NAME "__smelt_guards"       /* which of them function constants guard */
 
 /* Function constants: src/compiler/passes/constants.c says what follows. */
 #define CONSTANT_NAME "smelt_constant_"

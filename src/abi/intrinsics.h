@@ -92,6 +92,7 @@ enum intrinsic_kind {
     X(THREADGROUP_EXTENT, threadgroup_extent, PURE, ALONE, OF_BINDING) \
     X(INSIDE, inside_, ORDERED, ALONE, OF_PASS)                        \
     X(LEAVES, leaves_, PURE, ALONE, OF_PASS)                           \
+    X(LAUNCH_LEAVES, launch_leaves, PURE, ALONE, OF_BINDING)           \
     X(TRAP, trap, ORDERED, ALONE, OF_PASS)                             \
     X(ALIGNED, aligned_, ORDERED, ALONE, OF_PASS)                      \
     X(MATRIX_IN_MEMORY, matrix_in_memory, APART, TOGETHER, OF_PASS)    \

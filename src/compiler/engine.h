@@ -44,6 +44,7 @@ struct engine_target {
     bool asserts;           /* assertions are evaluated */
     bool tells_names;       /* of private variables: they must be kept */
     bool wants_vectors;     /* as wide as registers are */
+    bool asks_launches;     /* questions about all threads of a launch are answered before it */
     bool unroll_first;      /* loops of few rounds are unrolled before the optimiser proper (pipeline.c) */
     const char *intrinsics; /* (optional) prefix of LLVM's intrinsics that only this engine has */
 };

@@ -37,9 +37,9 @@ def test_a_question_before_a_loop_compares_rows(scratch):
 
 
 def test_where_an_unsigned_index_may_wrap_it_compares_vectors(scratch):
-    """2^32 - 1 and 0 may be in one row: the first and the last round of each register, and the store."""
+    """2^32 - 1 and 0 may be in one row: the first and the last round of each register, the store, and the launch's answer."""
     compared = comparisons(scratch, "uint")
-    expect(compared is None or 8 < compared <= 17, f"comparisons that are kept: {compared}")
+    expect(compared is None or 8 < compared <= 18, f"comparisons that are kept: {compared}")
 
 
 run_tests(globals())

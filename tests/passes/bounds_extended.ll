@@ -1,6 +1,6 @@
 ; Constants that are added after an index was extended share a test with the index itself. Those that were added before, where the
 ; sum may wrap around, share one only with sums that stay in its element: small=1.
-; run: simd bounds tested=1 small=1
+; run: scalar bounds tested=1 small=1
 ; expect: call void @__smelt_inside_5(ptr addrspace(5) %first, i64 0, i64 16,
 ; expect: call void @__smelt_inside_5(ptr addrspace(5) %wrapped, i64 0, i64 4,
 ; expect: call void @__smelt_inside_5(ptr addrspace(5) %far, i64 0, i64 4,

@@ -41,7 +41,7 @@ static const struct file good = {
 
 static void expect_error(const struct file *file, size_t size, smelt_status status, const char *message) {
     struct object object;
-    assert_int_equal(object_load((const char *)file, size, "function", &object), status);
+    assert_int_equal(object_load((const char *)file, size, "function", "other", &object), status);
     assert_string_equal(smelt_error(), message);
     assert_null(object.memory);
 }
@@ -49,7 +49,7 @@ static void expect_error(const struct file *file, size_t size, smelt_status stat
 static void a_good_file_loads(void **state) {
     (void)state;
     struct object object;
-    assert_int_equal(object_load((const char *)&good, sizeof good, "function", &object), SMELT_OK);
+    assert_int_equal(object_load((const char *)&good, sizeof good, "function", "other", &object), SMELT_OK);
     assert_true(object.code_size >= sizeof good.code);
     const char *function = object.entry;
     assert_non_null(function);
@@ -60,7 +60,7 @@ static void a_good_file_loads(void **state) {
     struct source_line line;
     assert_false(object_line(&object, function, &line));
     object_unload(&object);
-    assert_int_equal(object_load((const char *)&good, sizeof good, "functio", &object), SMELT_OK);
+    assert_int_equal(object_load((const char *)&good, sizeof good, "functio", "other", &object), SMELT_OK);
     assert_null(object.entry);
     object_unload(&object);
 }

@@ -170,6 +170,11 @@ struct lifted {
     LLVMValueRef place, test;
 };
 
+/* Quick code is not worth the time. */
+static bool asks_launch(struct bounds *b, const struct group *g) {
+    return !g->length && b->unit->target->asks_launches && !b->unit->result->image.quick;
+}
+
 static void add_test(struct bounds *b, const struct group *g, int block, struct lifted *lifted) {
     LLVMBuilderRef builder = b->unit->builder;
     LLVMTypeRef i1 = LLVMInt1TypeInContext(b->unit->context);
@@ -186,9 +191,12 @@ static void add_test(struct bounds *b, const struct group *g, int block, struct 
         if (lifted->place) place = lifted->place;
         bounds_loop_lift(g->address, lifted->test ? lifted->test : place);
     }
+    LLVMValueRef of_launch = NULL, address = g->address;
+    if (loop < 0 && asks_launch(b, g))
+        of_launch = bounds_launch_ask(b, block, address, low, (uint64_t)(g->high - g->low), &g->object);
+    if (of_launch) when = of_launch;
     LLVMPositionBuilderBefore(builder, place);
     LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(g->first));
-    LLVMValueRef address = g->address;
     if (private) {
         address = bounds_private_offset(b, address);
         if (!address) return;
@@ -207,6 +215,12 @@ static void add_test(struct bounds *b, const struct group *g, int block, struct 
         [INSIDE_WHEN] = when,
         [INSIDE_SITES] = bounds_sites(b, &g->object, g->accesses, g->low),
     };
+    if (!g->length) note_test(b, g, block);
+    if (of_launch && b->flow.blocks[block].loop < 0) {
+        bounds_apart_add(b, block, place, arguments);
+        LLVMSetCurrentDebugLocation2(builder, NULL);
+        return;
+    }
     LLVMValueRef test = bounds_intrinsic(b, INTRINSIC_INSIDE, LLVMVoidTypeInContext(b->unit->context),
                                          arguments, INSIDE_OPERANDS);
     if (loop >= 0) {
@@ -214,7 +228,6 @@ static void add_test(struct bounds *b, const struct group *g, int block, struct 
         if (!lifted->test) *lifted = (struct lifted){place, test};
     }
     LLVMSetCurrentDebugLocation2(builder, NULL);
-    if (!g->length) note_test(b, g, block);
 }
 
 static void test_block(struct bounds *b, int block) {
@@ -240,6 +253,8 @@ smelt_status pass_bounds(struct unit *unit) {
         if (unit->target->needs_alignment) bounds_test_alignment(&b, i);
     }
     if (status == SMELT_OK) bounds_loops_end(&b);
+    if (status == SMELT_OK) bounds_launch_end(&b);
+    if (status == SMELT_OK) bounds_apart_end(&b);
     arena_free(&b.arena);
     unit->test_instructions = budget_count(unit->entry, &blocks) - before;
     return status;

@@ -8,6 +8,9 @@
  *       whether, for any thread that runs along, `also` is true or an access from `first` or `last` would not
  *       be inside; true is always right
  *
+ *   i1 __smelt_launch_leaves(i32 number)
+ *       the answer to a question about all threads of the launch (launch.c); true is always right
+ *
  *   void __smelt_aligned_S(ptr address, i64 bytes, ptr sites)
  *       ends the launch unless the address is a multiple of `bytes`; only for engines that need it
  *       (engine.h, needs_alignment)
@@ -74,6 +77,8 @@ struct bounds {
     struct test *tests;             /* bounds.c: those that are always done, the last first */
     struct loop_test *loop_tests;   /* loops.c: by loop */
     struct fact **facts;            /* facts.c: by block */
+    struct questions *questions;    /* launch.c */
+    struct apart *apart;            /* apart.c: the last first */
     LLVMMetadataRef file;           /* of the last site, and its text */
     LLVMValueRef file_text;
     LLVMValueRef named, name_text; /* of the last variable */
@@ -101,7 +106,15 @@ struct value_range bounds_range(struct bounds *b, int block, LLVMValueRef value)
 
 /* facts.c — what a value can be in `block`, of the range r that it can have anywhere; `range` returns that of
  * values it is compared with. */
+struct fact {
+    LLVMValueRef value, other; /* value predicate other */
+    LLVMIntPredicate predicate;
+    struct fact *next; /* of this block and those above */
+};
 smelt_status bounds_facts_begin(struct bounds *b);
+/* The first fact of a value in a block, and the next one; NULL: there is none. */
+const struct fact *bounds_facts(struct bounds *b, int block, LLVMValueRef value);
+const struct fact *bounds_next_fact(const struct fact *fact);
 struct value_range bounds_narrow(struct bounds *b, int block, LLVMValueRef value, struct value_range r,
                                  struct value_range (*range)(void *context, LLVMValueRef other),
                                  void *context);
@@ -151,6 +164,20 @@ void bounds_loops_end(struct bounds *b);
 /* Moves the instructions of `before`'s block that compute the address in front of it; only of an address that
  * bounds_loop_ask has accepted. */
 void bounds_loop_lift(LLVMValueRef address, LLVMValueRef before);
+
+/* launch.c — i1, the same for all threads: whether the address may leave the object in any thread of the
+ * launch. NULL: it cannot be told before the launch, or a test of the address itself is as simple. */
+LLVMValueRef bounds_launch_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
+                               const struct array_object *object);
+/* When all questions are asked. */
+void bounds_launch_end(struct bounds *b);
+
+/* apart.c — a call of `inside` before an access of a block that is in no loop; `when`: of bounds_launch_ask.
+ */
+void bounds_apart_add(struct bounds *b, int block, LLVMValueRef place,
+                      const LLVMValueRef arguments[INSIDE_OPERANDS]);
+/* Blocks are split: `flow` is not valid afterwards. */
+void bounds_apart_end(struct bounds *b);
 
 /* call.c — at the builder's place. */
 LLVMValueRef bounds_intrinsic(struct bounds *b, enum intrinsic intrinsic, LLVMTypeRef result,

@@ -7,13 +7,6 @@
 
 enum { MOST_FACTS = 48, MOST_TERMS = 4 };
 
-/* `value` predicate `other`. */
-struct fact {
-    LLVMValueRef value, other;
-    LLVMIntPredicate predicate;
-    struct fact *next; /* of this block and those above */
-};
-
 static void add_fact(struct bounds *b, struct fact **list, LLVMValueRef value, LLVMIntPredicate predicate,
                      LLVMValueRef other) {
     if (LLVMIsAConstant(value)) return;
@@ -31,6 +24,7 @@ static bool is_bool(LLVMValueRef value, bool wanted) {
 /* The condition holds, or does not. */
 static void add_condition(struct bounds *b, struct fact **list, LLVMValueRef condition, bool holds,
                           int terms) {
+    if (LLVMIsAFreezeInst(condition)) condition = LLVMGetOperand(condition, 0);
     if (!LLVMIsAInstruction(condition) || terms > MOST_TERMS) return;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(condition);
     if (opcode == LLVMICmp) {
@@ -83,6 +77,11 @@ static struct value_range narrowed(struct value_range r, LLVMIntPredicate predic
     case LLVMIntEQ:
         n = other;
         break;
+    case LLVMIntNE:
+        if (other.low != other.high) break;
+        if (r.low == other.low) n.low = r.low + 1;
+        if (r.high == other.low) n.high = r.high - 1;
+        break;
     case LLVMIntULT:
         if (others && other.high > 0) n = (struct value_range){0, other.high - 1};
         break;
@@ -122,4 +121,19 @@ struct value_range bounds_narrow(struct bounds *b, int block, LLVMValueRef value
     for (const struct fact *f = b->facts[block]; f && left--; f = f->next)
         if (f->value == value) r = narrowed(r, f->predicate, range(context, f->other));
     return r;
+}
+
+static const struct fact *first_of(const struct fact *fact, LLVMValueRef value) {
+    int left = MOST_FACTS;
+    for (; fact && left--; fact = fact->next)
+        if (fact->value == value) return fact;
+    return NULL;
+}
+
+const struct fact *bounds_facts(struct bounds *b, int block, LLVMValueRef value) {
+    return first_of(b->facts[block], value);
+}
+
+const struct fact *bounds_next_fact(const struct fact *fact) {
+    return first_of(fact->next, fact->value);
 }

@@ -237,6 +237,16 @@ void context_mark_returned(struct simd *s, LLVMValueRef const *masks) {
     }
 }
 
+static void emit_launch_answer(struct simd *s, LLVMValueRef call) {
+    LLVMBuilderRef b = s->unit->builder;
+    uint64_t number = 0;
+    (void)is_constant_integer(LLVMGetOperand(call, 0), &number);
+    LLVMValueRef answers = read_field(s, type_i64(s->unit), s->group, GROUP_FIELD(answers)),
+                 bit = LLVMConstInt(type_i64(s->unit), UINT64_C(1) << number, false),
+                 none = LLVMConstInt(type_i64(s->unit), 0, false);
+    scalar_set(s, call, LLVMBuildICmp(b, LLVMIntNE, LLVMBuildAnd(b, answers, bit, ""), none, ""));
+}
+
 static bool emit_field(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     uint64_t d;
     for (size_t i = 0; i < GROUP_FIELD_COUNT; i++) {
@@ -279,6 +289,8 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
         uint64_t slot = 0;
         (void)is_constant_integer(LLVMGetOperand(call, 0), &slot);
         scalar_set(s, call, inside_extent(s->unit, s->group, intrinsic, slot));
+    } else if (intrinsic == INTRINSIC_LAUNCH_LEAVES) {
+        emit_launch_answer(s, call);
     } else if (intrinsic == INTRINSIC_LEAVES) {
         emit_leaves(s, call);
     } else if (intrinsic == INTRINSIC_NEVER) {

@@ -598,6 +598,7 @@ LLVMValueRef emit_inside_answer(struct simd *s, int loop) {
             if (intrinsic_of(i) != INTRINSIC_INSIDE) continue;
             LLVMValueRef when = LLVMGetOperand(i, INSIDE_WHEN);
             if (!LLVMIsAInstruction(when) || shape_of(s, when) != SHAPE_UNIFORM) continue;
+            if (intrinsic_of(when) == INTRINSIC_LAUNCH_LEAVES) continue; /* of no loop */
             if (paths_within(&s->paths, simd_place(s, LLVMGetInstructionParent(when)), loop)) continue;
             bool sure = LLVMGetMetadata(when, bounds_sure_answer(s->unit)) || runs_each_round(s, loop, place);
             if (!sure || (answer && answer != when)) return NULL;

@@ -12,12 +12,14 @@ smelt_status cpu_make_code(struct executable *executable, struct code_head *head
     if (engine_traits(image->engine)->is_vector && (!image->lanes || image->lanes > GANG_MAX_LANES))
         return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has gangs of %u threads", name,
                     image->lanes);
-    smelt_status status = object_load(image->object, image->object_size, ENTRY_NAME, &code->object);
+    smelt_status status =
+        object_load(image->object, image->object_size, ENTRY_NAME, QUESTIONS_NAME, &code->object);
     if (status != SMELT_OK) return fail_within(status, "kernel '%s'", name);
     const void *entry = code->object.entry;
     if (!entry) return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has no entry point", name);
     memcpy(&code->thread, &entry, sizeof entry);
     memcpy(&code->gang, &entry, sizeof entry);
+    memcpy(&code->questions, &code->object.other, sizeof entry);
     if (image->refusal && !atomic_flag_test_and_set(&executable->refusal_logged))
         log_line(SMELT_LOG_INFO, "kernel '%s' %s: %s", name,
                  engine_traits(image->engine)->is_vector ? "has less code than its best form"

@@ -9,8 +9,9 @@
 struct code {
     struct code_head head; /* code of the scalar engine if the SIMD engine refused */
     struct object object;
-    kernel_function *thread; /* the entry point, if one call runs a thread */
-    gang_function *gang;     /* and if one call runs a gang */
+    kernel_function *thread;       /* the entry point, if one call runs a thread */
+    gang_function *gang;           /* and if one call runs a gang */
+    questions_function *questions; /* NULL: it has none */
 };
 
 /* A launch has scalar code or gangs, not both. */

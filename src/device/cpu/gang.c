@@ -477,10 +477,11 @@ static uint64_t stretch_length(const struct group_context *group, int dimension)
 
 static smelt_status run_stretch(struct gang_state *state, const struct launch_codes *codes) {
     struct worker *worker = state->worker;
-    const struct group_context *group = &worker->group;
+    struct group_context *group = &worker->group;
     bool full = memcmp(group->size, group->dispatch_size, sizeof group->size) == 0;
     worker->code = full ? codes->full : codes->edge;
     const struct image *image = &worker->code->head.image;
+    group->answers = worker->code->questions ? worker->code->questions(group) : 0;
     lay_out(state);
     state->in_turns = image->has_barrier && state->gang_count > 1;
     int fibers = state->in_turns ? state->gang_count : 1;

@@ -200,7 +200,8 @@ static const void *find_function(const struct loader *l, const char *name) {
     return NULL;
 }
 
-smelt_status object_load(const char *file, size_t size, const char *name, struct object *object) {
+smelt_status object_load(const char *file, size_t size, const char *entry, const char *other,
+                         struct object *object) {
     *object = (struct object){0};
     struct loader l = {.file = file, .size = size};
     TRY(read_headers(&l));
@@ -212,7 +213,8 @@ smelt_status object_load(const char *file, size_t size, const char *name, struct
     if (status == SMELT_OK &&
         mprotect(object->memory, round_up(object->code_size, page_bytes()), PROT_READ | PROT_EXEC) != 0)
         status = fail(SMELT_ERROR_IO, "memory for generated code cannot be made executable on this system");
-    if (status == SMELT_OK) object->entry = find_function(&l, name);
+    if (status == SMELT_OK) object->entry = find_function(&l, entry);
+    if (status == SMELT_OK) object->other = find_function(&l, other);
     free(l.offset);
     if (status != SMELT_OK) object_unload(object);
     return status;

@@ -18,13 +18,14 @@ struct object {
     size_t mapped;
     const char *code; /* the executable part of it */
     size_t code_size;
-    const void *entry;        /* the function that was asked for; NULL: the file does not define it */
-    const char *line_program; /* .debug_line with relocations applied; NULL if there is none */
+    const void *entry, *other; /* the functions that were asked for; NULL: the file does not define it */
+    const char *line_program;  /* .debug_line with relocations applied; NULL if there is none */
     size_t line_program_size;
 };
 
 /* Maps, relocates and protects. SMELT_ERROR_FORMAT names the error in the file. */
-smelt_status object_load(const char *file, size_t size, const char *entry, struct object *object);
+smelt_status object_load(const char *file, size_t size, const char *entry, const char *other,
+                         struct object *object);
 void object_unload(struct object *object);
 
 /* The source position of an address in the code: false if the line table lacks it. `name` points into the
