@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "device/cpu/arch/arch.h"
 #include "device/cpu/interrupt.h"
+#include "device/cpu/team.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -310,6 +311,28 @@ static bool takes_all_cpus(void) {
     return pool.threads + 1 >= CPU_COUNT(&set);
 }
 
+/* Counts itself in `inside` for ThreadSanitizer, which does not see how OpenMP synchronises. */
+static void work_in_team(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&pool.inside, 1);
+    work();
+    atomic_fetch_sub(&pool.inside, 1);
+}
+
+static bool run_in_team(void) {
+    if (pool.is_busy) return false;
+    atomic_store(&pool.inside, 0); /* closed to the pool's own threads */
+    return team_run(work_in_team, pool.threads + 1) && atomic_load(&pool.inside) == 0;
+}
+
+static void run_on_own_threads(void) {
+    atomic_store(&pool.inside, JOB_OPEN);
+    atomic_fetch_add(&pool.generation, 1);
+    wake_sleepers();
+    work();
+    close_job();
+}
+
 smelt_status pool_run_beside(pool_pieces *pieces, void *job, uint64_t count, const char *name,
                              bool (*is_busy)(void *job)) {
     TRY(wait_for_turn());
@@ -324,11 +347,7 @@ smelt_status pool_run_beside(pool_pieces *pieces, void *job, uint64_t count, con
     pool.status = SMELT_OK;
     pool.message = NULL;
     atomic_store(&pool.next, 0);
-    atomic_store(&pool.inside, JOB_OPEN);
-    atomic_fetch_add(&pool.generation, 1);
-    wake_sleepers();
-    work();
-    close_job();
+    if (!run_in_team()) run_on_own_threads();
     smelt_status status = pool.status;
     char *message = pool.message;
     pthread_mutex_unlock(&pool.callers);
@@ -352,6 +371,7 @@ static void after_fork(void) {
     pool.started = false;
     atomic_store(&pool.sleeping, 0);
     atomic_store(&pool.inside, 0);
+    team_after_fork();
 }
 
 __attribute__((constructor)) static void register_fork(void) {
