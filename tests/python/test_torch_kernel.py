@@ -311,7 +311,7 @@ def test_messages():
     ):
         with pytest.raises(ValueError, match=message):
             make("rms_refused", **changed)
-    with pytest.raises(TypeError, match="1 inputs were given; expected 3: x, y, factor"):
+    with pytest.raises(TypeError, match="inputs given: 1; expected 3: x, y, factor"):
         added(x, **LAUNCH)
     with pytest.raises(TypeError, match="the argument 'z' is unknown or given twice"):
         added(x, x, z=2.0)
@@ -326,3 +326,24 @@ def test_messages():
                                 result_shapes=lambda x, *_: [x.shape], **LAUNCH)
     with pytest.raises(ValueError, match="'y' is not a buffer of the function; expected one of: factor, out, x, z"):
         nameless(x, x, 1.0)
+
+
+def test_wrong_arguments_are_named_in_a_sentence():
+    settings = {"source": "uint i = thread_position_in_grid.x; out[i] = x[i] * s;", "inputs": {"x": torch.Tensor, "s": float},
+                "results": ["out"], "threads_per_grid": lambda x, s: (8,), "threads_per_threadgroup": (8,)}
+    kernel = TorchMetalKernel("smelt_test::arguments", result_shapes=lambda x, s: [x.shape], **settings)
+    x = torch.ones(8)
+    for wrong, message in (
+            (lambda: kernel(x.numpy(), 2.0), "smelt_test::arguments: input 'x' is of type ndarray; expected a torch.Tensor"),
+            (lambda: kernel([1.0], 2.0), "smelt_test::arguments: input 'x' is of type list; expected a torch.Tensor"),
+            (lambda: kernel(x, "2"), "smelt_test::arguments: input 's' is '2'; expected a number of type float"),
+            (lambda: kernel(x, None), "smelt_test::arguments: input 's' is None; expected a number of type float"),
+            (lambda: kernel(x, 2.0, threads_per_grid=(8.0,)),
+             "smelt_test::arguments: threads_per_grid is (8.0,); expected up to three whole numbers")):
+        with pytest.raises(TypeError) as error:
+            wrong()
+        assert str(error.value) == message
+    with pytest.raises(ValueError, match="the name is 'a b'; expected \"operation\" or \"library::operation\", of letters, digits"):
+        TorchMetalKernel("a b", **settings)
+    with pytest.raises(RuntimeError, match="arguments has no VJP.*; give torch_defn or vjp where the kernel is made"):
+        kernel(x.clone().requires_grad_(), 2.0).sum().backward()

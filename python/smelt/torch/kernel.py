@@ -109,6 +109,7 @@ class TorchMetalKernel:
         self.op = Op(self.name, self._function())
         """The operation; its `overload` is torch's object."""
         self.op.fake(self._fake)
+        self.op._without_vjp = "give torch_defn or vjp where the kernel is made"
         if vjp is not None:
             self.op.vjp(functools.partial(self._given_vjp, vjp), differentiable=differentiable)
         elif torch_defn is not None:
@@ -132,6 +133,7 @@ class TorchMetalKernel:
         made = self._at_once(inputs, grid, group, shapes)
         if made is not None:
             return made[0] if len(made) == 1 else tuple(made)
+        self._check_call(inputs, grid, group)
         if shapes is None:
             sizes = ranks = None
         else:
@@ -267,8 +269,7 @@ class TorchMetalKernel:
                                     f"{', '.join(self.types)}")
             given = (*given, *(named[name] for name in left if name in named))
         if len(given) != len(self.types):
-            raise TypeError(f"{self.name}: {len(given)} inputs were given; expected {len(self.types)}: "
-                            f"{', '.join(self.types)}")
+            raise TypeError(f"{self.name}: inputs given: {len(given)}; expected {len(self.types)}: {', '.join(self.types)}")
         return given
 
     def _cast(self, inputs: tuple) -> tuple:
@@ -407,7 +408,21 @@ class TorchMetalKernel:
 
     # ---- Checks.
 
+    def _check_call(self, inputs: Sequence, grid: Any, group: Any) -> None:
+        """What torch's dispatcher would refuse with a page about its schema."""
+        for (name, kind), x in zip(self.types.items(), inputs):
+            if kind is torch.Tensor and not isinstance(x, torch.Tensor):
+                raise TypeError(f"{self.name}: input '{name}' is of type {type(x).__name__}; expected a torch.Tensor")
+            if kind is not torch.Tensor and (x is None or isinstance(x, (str, bytes, list, tuple, dict))):
+                raise TypeError(f"{self.name}: input '{name}' is {x!r:.80}; expected a number of type {kind.__name__}")
+        for what, sizes in (("threads_per_grid", grid), ("threads_per_threadgroup", group)):
+            if sizes is not None and any(isinstance(size, (float, str, torch.Tensor)) for size in sizes):
+                raise TypeError(f"{self.name}: {what} is {sizes!r:.80}; expected up to three whole numbers")
+
     def _check_names(self) -> None:
+        if not re.fullmatch(r"\w+::\w+", self.name):
+            raise ValueError(f"TorchMetalKernel: the name is {self.name.removeprefix('smelt::')!r}; expected \"operation\" or "
+                             "\"library::operation\", of letters, digits and underscores")
         if not self.results:
             raise ValueError(f"{self.name}: results is empty; expected a name or more")
         if torch.Tensor not in self.types.values():
