@@ -322,7 +322,7 @@ static void work_in_team(void *unused) {
 static bool run_in_team(void) {
     if (pool.is_busy) return false;
     atomic_store(&pool.inside, 0); /* closed to the pool's own threads */
-    return team_run(work_in_team, pool.threads + 1) && atomic_load(&pool.inside) == 0;
+    return pool_team_run(work_in_team, pool.threads + 1) && atomic_load(&pool.inside) == 0;
 }
 
 static void run_on_own_threads(void) {
@@ -371,7 +371,7 @@ static void after_fork(void) {
     pool.started = false;
     atomic_store(&pool.sleeping, 0);
     atomic_store(&pool.inside, 0);
-    team_after_fork();
+    pool_team_after_fork();
 }
 
 __attribute__((constructor)) static void register_fork(void) {

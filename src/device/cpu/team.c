@@ -54,7 +54,7 @@ static bool is_main_thread(void) {
     return syscall(SYS_gettid) == getpid();
 }
 
-bool team_run(void (*work)(void *), int threads) {
+bool pool_team_run(void (*work)(void *), int threads) {
     static struct setting setting = {"SMELT_OPENMP", {"1", "0"}, ATOMIC_FLAG_INIT};
     if (atomic_load(&forked) || !is_main_thread() || !find() || setting_choice(&setting) != 0) return false;
     /* Another number would end threads of the other's regions, and start them again. */
@@ -63,6 +63,6 @@ bool team_run(void (*work)(void *), int threads) {
     return true;
 }
 
-void team_after_fork(void) {
+void pool_team_after_fork(void) {
     atomic_store(&forked, true);
 }

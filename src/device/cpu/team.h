@@ -6,9 +6,9 @@
 
 /* Calls work(NULL) on that many threads, the caller included, and returns when all calls have. False: nothing
  * was done, as OpenMP is not loaded, has another number of threads, or is not for this thread. */
-bool team_run(void (*work)(void *), int threads);
+bool pool_team_run(void (*work)(void *), int threads);
 
 /* In a forked child, where OpenMP's threads are missing. */
-void team_after_fork(void);
+void pool_team_after_fork(void);
 
 #endif
