@@ -103,7 +103,7 @@ static double element(const struct fp8_product *product, int operand, int64_t at
 static bool check_product(void *context, const void *output, char *message, size_t size) {
     const struct fp8_product *product = context;
     int64_t n = product->side;
-    /* Of relaxed products: the tensor cores add up 128 products of bytes in sums of about 14 bits. */
+    /* Of relaxed products: the tensor cores add up 256 products of bytes in sums of about 14 bits. */
     double unit = product->job->scaled ? 0x1p-16 : 0x1p-13;
     for (int64_t i = 0; i < n * n; i++) {
         double value = gpu_widen_half(((const uint16_t *)output)[i]), expected = 0, sizes = 0;

@@ -32,7 +32,9 @@ template <kind Kind, int M, int N, bool TransposeLeft, bool TransposeRight, int 
   static constexpr int sums = own_rows * own_columns / 128;
   static constexpr int depth = bytes_each ? 128 : 64;
   static constexpr int stage_bytes = (M + N) * 128;
-  static constexpr int most_stages = 220 * 1024 / stage_bytes, stages = most_stages < 8 ? most_stages : 8;
+  // Of bytes, the products of two stages are added up together, if four fit.
+  static constexpr int most_stages = 220 * 1024 / stage_bytes, fitting = most_stages < 8 ? most_stages : 8;
+  static constexpr int together = bytes_each && fitting >= 4 ? 2 : 1, stages = fitting / together * together;
   // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
   static constexpr int needed = stages * stage_bytes + 1024, bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
   static constexpr bool possible =
@@ -119,18 +121,20 @@ template <class W> METAL_FUNC void multiply_stage(uint stage, uint group, bool f
   __smelt_ptx_wgmma_commit();
 }
 
-// Adds the products of the 128 terms in a stage. The tensor cores' own sums of bytes have few bits: no more than a stage's
-// terms are added up there.
-template <class W> METAL_FUNC void multiply_bytes(uint stage, uint group, float (&sums)[W::sums]) {
+// Adds the products of the 128 terms in each of `Stages` stages. The tensor cores' own sums of bytes have few bits: no more than
+// these terms are added up there.
+template <class W, uint Stages> METAL_FUNC void multiply_bytes(uint stage, uint group, float (&sums)[W::sums]) {
   constexpr int part = W::width > 128 ? W::width / 2 : W::width, parts = W::width / part; // columns at a time
   uint left = stage + (uint)W::first_row(group) * 128, right = stage + W::m * 128 + (uint)W::first_column(group) * 128;
   _Pragma("clang loop unroll(full)") for (uint i = 0; i < (uint)W::tall; i++)
     _Pragma("clang loop unroll(full)") for (uint j = 0; j < (uint)(W::wide * parts); j++) {
       float some[part / 2];
       __smelt_ptx_wgmma_fence();
-      _Pragma("clang loop unroll(full)") for (uint k = 0; k < 4; k++)
-        __smelt_ptx_wgmma(some, matrix_at(left + i * 8192 + k * 32, 8192), matrix_at(right + j * part * 128 + k * 32, 8192), k > 0, part,
-                          W::type, 0, 0);
+      _Pragma("clang loop unroll(full)") for (uint k = 0; k < 4 * Stages; k++) {
+        uint at = k / 4 * W::stage_bytes + k % 4 * 32;
+        __smelt_ptx_wgmma(some, matrix_at(left + i * 8192 + at, 8192), matrix_at(right + j * part * 128 + at, 8192), k > 0, part, W::type, 0,
+                          0);
+      }
       __smelt_ptx_wgmma_commit();
       __smelt_ptx_wgmma_finish(some, part / 2, 0);
       float(&own)[part / 2] = *(float(*)[part / 2])(sums + (i * W::wide * parts + j) * (part / 2));
@@ -191,29 +195,43 @@ METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uin
   if (simdgroup == 0)
     for (uint s = 0; s < stages && s < blocks; s++) copy(s, s);
 
+  uint stage = 0, parity = 0, signals = (__smelt_thread_index() & 127) == 0;
   if constexpr (W::bytes_each) {
     _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) sums[at] = 0;
-  }
-  uint stage = 0, parity = 0, before = 0, parity_before = 0;
-  for (uint block = 0; block < blocks; block++) {
-    __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
-    // What has been multiplied may be filled again: of bytes this block, otherwise the one before.
-    uint left = emptied + 8 * before;
-    if constexpr (W::bytes_each) {
-      multiply_bytes<W>(memory + stage * W::stage_bytes, group, sums);
-      left = emptied + 8 * stage;
-    } else {
+    constexpr uint together = (uint)W::together;
+    uint block = 0;
+    for (; block + together <= blocks; block += together) { // Stages that are multiplied together have the same parity.
+      _Pragma("clang loop unroll(full)") for (uint s = stage; s < stage + together; s++) __smelt_ptx_barrier_wait(filled + 8 * s, parity);
+      multiply_bytes<W, together>(memory + stage * W::stage_bytes, group, sums);
+      _Pragma("clang loop unroll(full)") for (uint s = stage; s < stage + together; s++) __smelt_ptx_barrier_arrive(emptied + 8 * s, signals);
+      if (simdgroup == 0)
+        for (uint s = 0; s < together && block + s + stages < blocks; s++) {
+          __smelt_ptx_barrier_wait(emptied + 8 * (stage + s), parity);
+          copy(stage + s, block + s + stages);
+        }
+      stage += together;
+      if (stage == stages) stage = 0, parity ^= 1;
+    }
+    if (together > 1 && block < blocks) {
+      __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
+      multiply_bytes<W, 1>(memory + stage * W::stage_bytes, group, sums);
+    }
+  } else {
+    uint before = 0, parity_before = 0;
+    for (uint block = 0; block < blocks; block++) {
+      __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
       multiply_stage<W>(memory + stage * W::stage_bytes, group, block == 0, sums);
       __smelt_ptx_wgmma_wait(1);
+      // What has been multiplied may be filled again: the block before.
+      __smelt_ptx_barrier_arrive(emptied + 8 * before, signals && block > 0);
+      // It is filled now, so that no warpgroup waits for what another one has just begun.
+      if (simdgroup == 0 && block > 0 && block - 1 + stages < blocks) {
+        __smelt_ptx_barrier_wait(emptied + 8 * before, parity_before);
+        copy(before, block - 1 + stages);
+      }
+      before = stage, parity_before = parity;
+      if (++stage == stages) stage = 0, parity ^= 1;
     }
-    __smelt_ptx_barrier_arrive(left, (__smelt_thread_index() & 127) == 0 && (W::bytes_each || block > 0));
-    // The block before is filled, so that no warpgroup waits for what another one has just begun.
-    if (simdgroup == 0 && block > 0 && block - 1 + stages < blocks) {
-      __smelt_ptx_barrier_wait(emptied + 8 * before, parity_before);
-      copy(before, block - 1 + stages);
-    }
-    before = stage, parity_before = parity;
-    if (++stage == stages) stage = 0, parity ^= 1;
   }
   if constexpr (!W::bytes_each) __smelt_ptx_wgmma_finish(sums, W::sums, 0);
   __smelt_threadgroup_barrier(2, 0, "");
