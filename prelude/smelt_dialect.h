@@ -92,7 +92,7 @@ __smelt_together float __smelt_simd_matrix_product(float left_even, float left_o
 __smelt_pure uint __smelt_gpu_target(void);
 // 1 if the code is for a GPU, and every simdgroup has all its threads. As above.
 __smelt_pure uint __smelt_whole_warps(void);
-// Products of fragments by the tensor cores of one simdgroup (src/compiler/ptx/fragments.c), for branches on
+// Products of fragments by the tensor cores of one simdgroup (src/compiler/ptx/matrix/fragments.c), for branches on
 // __smelt_whole_warps() alone. A thread's part of a left matrix of 16 × 16 elements, of a right one of 16 × 8, and of
 // their sums of 16 × 8 is that of PTX's mma.m16n8k16. Of tf32, the product is of 16 × 8 and 8 × 8.
 typedef float __smelt_float4 __attribute__((ext_vector_type(4)));
@@ -106,7 +106,7 @@ __smelt_together uint __smelt_fragment_transposed(uint pair); // of 8 × 8 pairs
 __smelt_together uint __smelt_fragment_tf32(float value);     // rounded
 // Threadgroup memory that all callers share, of at least so many bytes (a constant), at a multiple of 1024.
 __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
-// Whether all threads of the threadgroup make this call together, and with the same arguments (src/compiler/ptx/alike.c). 0: no.
+// Whether all threads of the threadgroup make this call together, and with the same arguments (src/compiler/ptx/matrix/alike.c). 0: no.
 // 1: yes, and there is threadgroup memory of `bytes` bytes (a constant) that all such calls share. 2: yes, device memory is unchanged
 // since the kernel's start, and this call has threadgroup memory of its own, 2 * bytes + 64. The result is a constant: what it rules
 // out is not compiled. For branches on __smelt_gpu_target() and __smelt_whole_warps() alone.

@@ -119,6 +119,7 @@ template <class Desc>
     for (std::size_t i = 0; i < options.include_paths.size(); i++)
         desc.include_paths[i] = options.include_paths[i].c_str();
     std::vector<const char *> macros;
+    macros.reserve(options.macros.size() + 1);
     for (const std::string &macro : options.macros) macros.push_back(macro.c_str());
     macros.push_back(nullptr);
     desc.macros = macros.data();

@@ -81,7 +81,7 @@ enum intrinsic_kind {
 
 /* never: false, which LLVM does not see (phases.h). held_: its argument (hold.c). barrier_passes: do all
  * lanes wait? (simd/vectorise.c). inside_, leaves_, aligned_ and the extents of arguments:
- * compiler/bounds/bounds.h. The others mark what ptx/matrix_load.c and matrix_sums.c place. */
+ * compiler/bounds/bounds.h. The others mark what ptx/matrix/matrix_load.c and matrix_sums.c place. */
 #define INTRINSICS_OF_PASSES(X)                                        \
     X(NEVER, never, APART, TOGETHER, OF_PASS)                          \
     X(HELD, held_, APART, TOGETHER, OF_PASS)                           \

@@ -30,7 +30,7 @@ struct unit {
     uint64_t refused_unrolling;         /* instructions of a loop that is not, if not 0 (unrolled.c) */
     bool simplified;                    /* most of its code was optimised before it was inlined */
     bool long_thread;                   /* fewer passes optimise it (budget_find_long) */
-    bool alike;                         /* simdgroups multiply together (ptx/alike.c) */
+    bool alike;                         /* simdgroups multiply together (ptx/matrix/alike.c) */
     enum code_form form;
     const char *because;        /* of the plain form: which budget the best form exceeded */
     smelt_status diagnosed;     /* an error LLVM reported by itself; the message is in the result */
@@ -139,7 +139,7 @@ void declare_convergent(struct unit *unit, LLVMValueRef function);
 void declare_pure(struct unit *unit, LLVMValueRef function);
 /* … it may have effects, but none on the kernel's memory. */
 void declare_apart(struct unit *unit, LLVMValueRef function);
-/* ptx/alike.c — finds tensor operations of simdgroups that the whole threadgroup executes alike. */
+/* ptx/matrix/alike.c — finds tensor operations of simdgroups that the whole threadgroup executes alike. */
 smelt_status pass_alike(struct unit *unit);
 
 /* staging.c — the threadgroup memory that __smelt_staging shares becomes a variable. */
@@ -261,15 +261,16 @@ const char *simd_host_features(void);
 /* compiler/bounds/bounds.c — accesses are tested against the extents of their arrays. */
 smelt_status pass_bounds(struct unit *unit);
 
-/* compiler/simd/prepare.c, vectorise.c, settle.c — the entry gets the form that the vectoriser understands;
- * becomes code of a gang; is protected from LLVM's code generator. They set unit->refused, with a message,
- * where they cannot. */
+/* compiler/simd/control/prepare.c, vectorise.c, settle.c — the entry gets the form that the vectoriser
+ * understands; becomes code of a gang; is protected from LLVM's code generator. They set unit->refused, with
+ * a message, where they cannot. */
 smelt_status pass_simd_prepare(struct unit *unit);
-/* simd/prefetch.c — in loops with barriers, a round prefetches what the next one loads. */
+/* simd/memory/prefetch.c — in loops with barriers, a round prefetches what the next one loads. */
 smelt_status pass_simd_prefetch(struct unit *unit);
-/* simd/unit_strides.c — blocks with accesses at multiples of a stride get a form for the stride 1. */
+/* simd/control/unit_strides.c — blocks with accesses at multiples of a stride get a form for the stride 1. */
 smelt_status pass_simd_unit_strides(struct unit *unit);
-/* simd/columns.c — loops in which each thread steps through a row of its own run a few rounds at once. */
+/* simd/memory/columns.c — loops in which each thread steps through a row of its own run a few rounds at once.
+ */
 smelt_status pass_simd_columns(struct unit *unit);
 /* … merged.c: what all ways to a block compute alike is computed in the block. */
 smelt_status pass_simd_merged(struct unit *unit);
@@ -287,8 +288,8 @@ smelt_status pass_requests(struct unit *unit);
 bool unrolled_ends(struct unit *unit, LLVMValueRef function);
 /* … how many loops of the entry have a number of rounds that is not known before the run. */
 smelt_status unrolled_count_open(struct unit *unit, uint64_t *loops);
-/* simd/estimates.c — rsqrt begins with the CPU's estimate of 1 / sqrt(x): marks before functions are inlined,
- * replaced in the gang's code. */
+/* simd/arithmetic/estimates.c — rsqrt begins with the CPU's estimate of 1 / sqrt(x): marks before functions
+ * are inlined, replaced in the gang's code. */
 smelt_status pass_simd_mark_estimates(struct unit *unit);
 smelt_status pass_simd_estimates(struct unit *unit);
 smelt_status pass_simd_fused(struct unit *unit);
@@ -321,10 +322,10 @@ extern const struct pass ptx_passes[];
 smelt_status pass_ptx_target(struct unit *unit);
 /* compiler/ptx/code.c — LLVM passes that depend on the GPU's capabilities. */
 smelt_status ptx_run_passes(struct unit *unit, const char *passes);
-/* compiler/ptx/math.c — before anything is inlined: fast forms of functions become the GPU's own
+/* compiler/ptx/arithmetic/math.c — before anything is inlined: fast forms of functions become the GPU's own
  * approximations. */
 smelt_status pass_ptx_math(struct unit *unit);
-/* compiler/ptx/memory.c — copies of small objects become loads and stores of their parts. */
+/* compiler/ptx/memory/memory.c — copies of small objects become loads and stores of their parts. */
 smelt_status pass_ptx_memory(struct unit *unit);
 /* compiler/cpu/codegen.c — LLVM passes that depend on the target's capabilities. */
 smelt_status cpu_run_passes(struct unit *unit, const char *passes);

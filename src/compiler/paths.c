@@ -9,7 +9,7 @@
  * - Nor is a path that leaves for good, from where a barrier may follow to code *apart*. Its lanes perform
  *   that code with each other alone, under masks of the branch where they left, and end. The other lanes meet
  *   without them, perhaps after a barrier, and may name them. Lanes that leave in one phase by several
- *   branches, or in several rounds, first meet with all others (ptx/meet.c) and leave from there.
+ *   branches, or in several rounds, first meet with all others (ptx/warp/meet.c) and leave from there.
  * - All other paths meet where they join. If a path with barriers ended and never joined another one, its
  *   lanes may be waiting for those of the remaining path, which must not wait for them. Nor must lanes that
  *   left a path for code that they share with others, while the rest of the path went on to a barrier. */

@@ -1,6 +1,6 @@
 /* Divergent branches and loops: their paths, followed to where all lanes have met again. The analysis of
- * vectors (simd/divergence.c) and that of warps (ptx/divergence.c) find which branches diverge, and have the
- * paths followed here.
+ * vectors (simd/analysis/divergence.c) and that of warps (ptx/warp/divergence.c) find which branches diverge,
+ * and have the paths followed here.
  *
  * Blocks are numbered by *place*: a topological order of forward edges, in which each loop is in one piece.
  */

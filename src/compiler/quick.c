@@ -3,16 +3,16 @@
  * The best code of a CPU takes long to compile because a gang's vector code is many times larger than the
  * code of one thread, and most of this time is LLVM's code generation. Quick code is vector code, too, but of
  * gangs of one simdgroup (simd/vectorise.c), whose accesses call functions of the runtime for all lanes
- * (simd/gang_access.c), and LLVM does not optimise its machine code (cpu/codegen.c). Where even that is too
- * large, quick code is the scalar engine's, from the same optimised IR. It is compiled sooner and runs up to
- * fifty times as long. Both give the same bits as the best code, unless
+ * (simd/memory/gang_access.c), and LLVM does not optimise its machine code (cpu/codegen.c). Where even that
+ * is too large, quick code is the scalar engine's, from the same optimised IR. It is compiled sooner and runs
+ * up to fifty times as long. Both give the same bits as the best code, unless
  *
  *   arithmetic may be reassociated or approximated: then a code generator may do so in its own way;
  *   threads meet in atomic operations whose order shows in the results: threads of a gang come in another
  *   order than those of several gangs, or than threads that run one after another.
  *
  * Quick code of a GPU comes from the same engine as the best code, but calls a function for each product of
- * matrices (ptx/matrix_outlined.c). The same conditions apply.
+ * matrices (ptx/matrix/matrix_outlined.c). The same conditions apply.
  *
  * The engine that checks has quick code of its own: the same code, but LLVM does not optimise its machine
  * code (codegen.c). It is generated on request only, since the best code takes little longer to compile. */
@@ -37,7 +37,7 @@
  * attention and quantised kernels in tests/ml are; scalar code saves half of that, and takes 0.1 to 0.2
  * seconds more to run at a real size. Kernels with products of matrices, at which the threads of the scalar
  * engine must wait for each other, all have it sooner: their quick code is vector code of any size. A
- * function computes the products (simd/matrix_outlined.c), so that they do not count. */
+ * function computes the products (simd/matrix/matrix_outlined.c), so that they do not count. */
 #define MOST_THREAD_INSTRUCTIONS 700
 #define MOST_VECTOR_INSTRUCTIONS 6000
 

@@ -8,7 +8,7 @@ static LLVMValueRef number(LLVMValueRef like, double value) {
     return LLVMConstReal(LLVMTypeOf(like), value);
 }
 
-/* A GPU's own instruction (compiler/ptx/convert.c). */
+/* A GPU's own instruction (compiler/ptx/arithmetic/convert.c). */
 static LLVMValueRef own_conversion(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
     LLVMTypeRef types[2] = {type, LLVMTypeOf(value)};
     const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";

@@ -133,7 +133,7 @@ static void write_start(struct text *text, int j) {
 }
 
 /* One element per thread. For GPUs the compiler gives a thread several neighbours, in accesses of 16 bytes
- * where they are aligned (src/compiler/ptx/coarsen.c). */
+ * where they are aligned (src/compiler/ptx/coarsen/coarsen.c). */
 static void write_row(struct text *text, const struct map *map) {
     text_add(text, "  const uint i = point.x;\n");
     for (int j = 0; j < map->operand_count; j++)

@@ -17,6 +17,9 @@ CYCLES = [
     ("src/ops", "composite composite_nn convolve expression fourier hadamard nodes operation quantize random rope sample", "compositions are operations made of operations"),
 ]
 
+# Folders whose files stand in subfolders by subject.
+DIVIDED = ["src/compiler/ptx", "src/compiler/simd"]
+
 # How the external names of a folder's objects begin: in whole words. A name belongs to the folder with the longest
 # beginning that fits; names in full say that theirs is another folder's word. Names of the public API (smelt_) and
 # passes (pass_) may stand anywhere.

@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-from tables import CYCLES, PREFIXES
+from tables import CYCLES, DIVIDED, PREFIXES
 
 ROW = re.compile(r"^\| ((?:`[\w/.]+`[ ,]*)+) \| ((?:`[\w/.]+`[ ,]*)*|nothing) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
@@ -113,19 +113,24 @@ def components(edges):
     return {frozenset(other for other in reached[file] if file in reached.get(other, ())) for file in edges if file in reached[file]}
 
 
+def home_of(path):
+    """The folder that a file is checked with; of a divided folder, all parts are checked together."""
+    return next((folder for folder in DIVIDED if pathlib.Path(folder) in path.parents), path.parent)
+
+
 def edges_within_folders(source, libraries):
     """By symbols between objects, and by includes between headers: {file: the files of its folder that it needs}."""
     by_symbol, by_include = {}, {}
     for defined, lacked in libraries.values():
         for path, symbol in lacked:
             other = defined.get(symbol)
-            if other and other != path and other.parent == path.parent:
+            if other and other != path and home_of(other) == home_of(path):
                 by_symbol.setdefault(path, set()).add(other)
     for file in (header for top in ("src", "cli", "bench", "python") for header in (source / top).rglob("*.h")):
         path = file.relative_to(source)
         for name in INCLUDE.findall(file.read_text(encoding="utf-8")):
             other = resolve(source, file, name)
-            if other and other.parent == path.parent:
+            if other and home_of(other) == home_of(path):
                 by_include.setdefault(path, set()).add(other)
     return by_symbol, by_include
 

@@ -1,4 +1,4 @@
-"""Products of simdgroups that share their right matrix (src/compiler/ptx/alike.c), as PTX of compute capability 9.0 in an
+"""Products of simdgroups that share their right matrix (src/compiler/ptx/matrix/alike.c), as PTX of compute capability 9.0 in an
 emulator: copies ahead, the order of elements in threadgroup memory, swizzled rows, warpgroup products. Run as
 `test_alike.py SMELT`. All numbers are small integers, so sums are the same in every order."""
 import os

@@ -15,7 +15,8 @@
  *       ends the launch unless the address is a multiple of `bytes`; only for engines that need it
  *       (engine.h, needs_alignment)
  *
- * S is the address space of the addresses. Engines lower them (cpu/inside.c, simd/inside.c, ptx/inside.c).
+ * S is the address space of the addresses. Engines lower them (cpu/inside.c, simd/memory/inside.c,
+ * ptx/memory/inside.c).
  *
  * A test stands before the first of the accesses that it covers: those of a block that are a constant apart.
  * None is needed for what constants show, nor where one covers it on all ways that lead there. In loops whose

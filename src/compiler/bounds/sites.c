@@ -54,7 +54,7 @@ static bool is_start(LLVMValueRef address) {
 }
 
 /* Of a load or store by an unsigned index of 32 bits: the bytes of 2^32 elements. In small launches, code may
- * take such an index as signed (simd/transfer.c), or several a constant apart as one. */
+ * take such an index as signed (simd/analysis/transfer.c), or several a constant apart as one. */
 static uint64_t wrap_of(struct bounds *b, LLVMValueRef instruction) {
     LLVMValueRef address = LLVMIsALoadInst(instruction)    ? LLVMGetOperand(instruction, 0)
                            : LLVMIsAStoreInst(instruction) ? LLVMGetOperand(instruction, 1)

@@ -1,4 +1,4 @@
-/* Tests of accesses (compiler/bounds) in the code of CPUs, and the parts that ptx/inside.c shares. */
+/* Tests of accesses (compiler/bounds) in the code of CPUs, and the parts that ptx/memory/inside.c shares. */
 #ifndef SMELT_COMPILER_CPU_INSIDE_H
 #define SMELT_COMPILER_CPU_INSIDE_H
 

@@ -4,7 +4,7 @@
  * Vectors of the prelude are structs, so an access moves one element and a copy moves several. Their
  * alignment, as clang claims it, is reduced to that of the elements. Where an address is known, LLVM infers
  * the actual alignment (infer-alignment). CPUs accept any address, also in 16-byte instructions if the code
- * says so. On GPUs the claims stay until compiler/ptx/align.c resolves them.
+ * says so. On GPUs the claims stay until compiler/ptx/memory/align.c resolves them.
  *
  * Maintains: what the code does. */
 #include "compiler/pass.h"

@@ -3,7 +3,7 @@
  *
  * Requires: the retargeted module. Establishes: no such intrinsic is left. */
 #include "base/text.h"
-#include "compiler/ptx/lanes.h"
+#include "compiler/ptx/warp/lanes.h"
 #include "compiler/ptx/ptx.h"
 
 #include <stdio.h>

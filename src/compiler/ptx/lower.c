@@ -9,7 +9,7 @@
  * the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, log_words, max_threads. */
 #include "abi/cuda_parameters.h"
 #include "compiler/phases.h"
-#include "compiler/ptx/lanes.h"
+#include "compiler/ptx/warp/lanes.h"
 #include "compiler/ptx/ptx.h"
 
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * Accesses to memory stay in the order of each thread. Between threads, only barriers and simdgroup
  * operations order anything, and these end a run. */
 #include "compiler/bounds/bounds.h"
-#include "compiler/simd/matrix.h"
-#include "compiler/simd/packed.h"
+#include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/lanes/packed.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Values while the gang's code is written: scalars, chunks and masks. Stack slots (slots.c) carry them
  * between blocks. */
-#include "compiler/simd/matrix.h"
+#include "compiler/simd/matrix/matrix.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * takes a pointer to a struct gang_context; image.lanes, stack_bytes. Refuses what it cannot do:
  * unit->refused. */
 #include "compiler/budget.h"
-#include "compiler/simd/matrix.h"
-#include "compiler/simd/tiles.h"
+#include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/matrix/tiles.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

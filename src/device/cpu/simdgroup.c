@@ -180,8 +180,8 @@ static void scan(const struct lanes *lanes, uint32_t code) {
     }
 }
 
-/* One element of each lane of a product of 8×8 matrices: compiler/simd/matrix.c. A value is the address of
- * four floats: the lane's two elements of A's row, its element of B, what is added. */
+/* One element of each lane of a product of 8×8 matrices: compiler/simd/matrix/matrix.c. A value is the
+ * address of four floats: the lane's two elements of A's row, its element of B, what is added. */
 static void matrix_product(const struct lanes *lanes) {
     float operands[SIMDGROUP_LANES][4] = {{0}};
     for (int i = 0; i < SIMDGROUP_LANES; i++)

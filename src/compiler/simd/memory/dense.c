@@ -1,0 +1,138 @@
+/* Loads of two or four neighbouring narrow elements per lane, where the lanes' elements follow one another
+ * without gaps, as in arrays of half2, half4 and uchar4: whole vectors are loaded and split into one vector
+ * per element. Loaded one by one, each element would take a window of its own, shifted by one element.
+ *
+ * Requires: all lanes of the chunk are on. */
+#include "compiler/simd/lanes/lanes.h"
+#include "compiler/simd/memory/neighbours.h"
+
+enum { WORD_BYTES = 4 };
+
+/* Integers are shifted out of words: LLVM combines the shift with a conversion that follows. Halves are
+ * shuffled. */
+bool dense_suits(const struct simd *s, int64_t size, int count) {
+    bool whole = s->chunk_lanes == s->vector_bits / 32 && s->vector_bits >= 256;
+    if (!whole || size > 2) return false;
+    return count * size == WORD_BYTES || (size == 2 && count == 4);
+}
+
+static LLVMValueRef load(struct simd *s, LLVMTypeRef type, LLVMValueRef address, int number, unsigned align) {
+    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), (unsigned)number, false);
+    LLVMValueRef at = LLVMBuildGEP2(s->unit->builder, type, address, &index, 1, "");
+    LLVMValueRef loaded = LLVMBuildLoad2(s->unit->builder, type, at, "");
+    LLVMSetAlignment(loaded, align);
+    return loaded;
+}
+
+/* The elements of each lane are in one word. */
+static void shift_out(struct simd *s, const struct dense *d, LLVMValueRef *values) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef words = chunk_type(s, type_i32(s->unit));
+    LLVMValueRef word = load(s, words, d->address, 0, d->align);
+    for (int n = 0; n < d->count; n++) {
+        LLVMValueRef by = chunk_splat(s, simd_i32(s, 8 * d->size * n));
+        values[n] = LLVMBuildTrunc(b, n ? LLVMBuildLShr(b, word, by, "") : word, chunk_type(s, d->bits), "");
+    }
+}
+
+static void split_pairs(struct simd *s, const struct dense *d, LLVMValueRef *values) {
+    int lanes = s->chunk_lanes, indexes[GANG_MAX_LANES];
+    LLVMValueRef all = load(s, LLVMVectorType(d->bits, 2 * (unsigned)lanes), d->address, 0, d->align);
+    for (int i = 0; i < 2 * lanes; i++) indexes[i] = i % lanes * 2 + i / lanes;
+    all = lanes_shuffle(s, all, NULL, indexes, 2 * lanes);
+    for (int n = 0; n < 2; n++) values[n] = lanes_half(s, all, n == 1);
+}
+
+/* Four elements per lane, in two vectors. With 512 bits, the elements of each vector are ordered, and a pair
+ * of values is taken from both: an instruction that orders words of one vector is three times as fast as one
+ * that takes them from two. With 256 bits, the elements of two lanes are first brought together in each part
+ * of 128 bits. Then words are interleaved and put in order: two values in each vector. */
+static void split_fours(struct simd *s, const struct dense *d, LLVMValueRef *values) {
+    LLVMBuilderRef b = s->unit->builder;
+    bool wide = s->vector_bits == 512;
+    int lanes = s->chunk_lanes, indexes[GANG_MAX_LANES];
+    LLVMTypeRef type = LLVMVectorType(d->bits, 2 * (unsigned)lanes);
+    LLVMTypeRef units = wide ? LLVMVectorType(type_i64(s->unit), 8) : chunk_type(s, type_i32(s->unit));
+    LLVMValueRef halves[2];
+    for (int i = 0; i < 2 * lanes; i++)
+        indexes[i] = wide ? i % 8 * 4 + i / 8 : i / 8 * 8 + i % 2 * 4 + i % 8 / 2;
+    for (int h = 0; h < 2; h++) {
+        halves[h] = lanes_shuffle(s, load(s, type, d->address, h, d->align), NULL, indexes, 2 * lanes);
+        halves[h] = LLVMBuildBitCast(b, halves[h], units, "");
+    }
+    for (int pair = 0; pair < 2; pair++) {
+        const int mixed[8] = {0, 8, 1, 9, 4, 12, 5, 13}, ordered[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+        const int wide_mixed[8] = {0, 1, 8, 9, 2, 3, 10, 11};
+        for (int i = 0; i < 8; i++) indexes[i] = wide ? wide_mixed[i] + 4 * pair : mixed[i] + 2 * pair;
+        LLVMValueRef both = lanes_shuffle(s, halves[0], halves[1], indexes, 8);
+        if (!wide) both = lanes_shuffle(s, both, NULL, ordered, 8);
+        both = LLVMBuildBitCast(b, both, type, "");
+        for (int n = 0; n < 2; n++) values[2 * pair + n] = lanes_half(s, both, n == 1);
+    }
+}
+
+/* ---- Halves that become floats. With 256 bits, conversions from memory are twice as fast as those from a
+ * register, and words are ordered faster than halves. */
+
+static unsigned was_float(const struct simd *s) {
+    static const char name[] = "smelt.was_float";
+    return LLVMGetMDKindIDInContext(s->unit->context, name, sizeof name - 1);
+}
+
+LLVMValueRef dense_floats(const struct simd *s, LLVMValueRef halves) {
+    bool found = LLVMIsAFPTruncInst(halves) && LLVMGetMetadata(halves, was_float(s));
+    return found ? LLVMGetOperand(halves, 0) : NULL;
+}
+
+/* A chunk of the memory as floats. */
+static LLVMValueRef load_floats(struct simd *s, const struct dense *d, int number) {
+    LLVMTypeRef floats = chunk_type(s, LLVMFloatTypeInContext(s->unit->context));
+    LLVMTypeRef halves = chunk_type(s, LLVMHalfTypeInContext(s->unit->context));
+    return LLVMBuildFPExt(s->unit->builder, load(s, halves, d->address, number, d->align), floats, "");
+}
+
+/* The floats' truncation restores the halves; as all of them are extended, it is not in the code. */
+static LLVMValueRef halves_of(struct simd *s, LLVMValueRef floats) {
+    LLVMTypeRef halves = chunk_type(s, LLVMHalfTypeInContext(s->unit->context));
+    LLVMValueRef truncated = LLVMBuildFPTrunc(s->unit->builder, floats, halves, "");
+    if (LLVMIsAFPTruncInst(truncated)) {
+        LLVMValueRef node =
+            LLVMMetadataAsValue(s->unit->context, LLVMMDNodeInContext2(s->unit->context, NULL, 0));
+        LLVMSetMetadata(truncated, was_float(s), node);
+    }
+    return truncated;
+}
+
+static void split_floats(struct simd *s, const struct dense *d, LLVMValueRef *values) {
+    LLVMValueRef loaded[4], lanes[4];
+    int half = s->chunk_lanes / 2, indexes[GANG_MAX_LANES];
+    for (int i = 0; i < d->count; i++) loaded[i] = load_floats(s, d, i);
+    if (d->count == 2) {
+        for (int n = 0; n < 2; n++) {
+            for (int l = 0; l < s->chunk_lanes; l++) indexes[l] = 2 * l + n;
+            values[n] = halves_of(s, lanes_shuffle(s, loaded[0], loaded[1], indexes, s->chunk_lanes));
+        }
+        return;
+    }
+    /* Lanes i and i + 4 in one vector, then both parts are transposed. */
+    for (int i = 0; i < half; i++) {
+        for (int l = 0; l < s->chunk_lanes; l++)
+            indexes[l] = i % 2 * half + l % half + l / half * s->chunk_lanes;
+        lanes[i] = lanes_shuffle(s, loaded[i / 2], loaded[i / 2 + 2], indexes, s->chunk_lanes);
+    }
+    lanes_transpose(s, lanes, half, d->count, 2, values);
+    for (int n = 0; n < d->count; n++) values[n] = halves_of(s, values[n]);
+}
+
+void dense_load(struct simd *s, const struct dense *d, LLVMValueRef *values) {
+    if (d->extended && s->vector_bits == 256) {
+        split_floats(s, d, values);
+        return;
+    }
+    if (d->count == 4 && d->size == 2)
+        split_fours(s, d, values);
+    else if (d->integer)
+        shift_out(s, d, values);
+    else
+        split_pairs(s, d, values);
+}

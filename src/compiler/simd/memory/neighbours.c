@@ -1,0 +1,620 @@
+/* Loads, and stores, of one thread to neighbouring elements: float4, a row of a tile, the bytes of a block.
+ * Each by itself would be a gather, as the lanes' elements are apart. Together they are one vector for each
+ * lane, and a transposition makes the lanes' vectors the chunks of the values.
+ *
+ * They are found in each block: addresses that differ by constants. All loads of a group are done where the
+ * first is, all stores where the last is. So no load of a group may pass a write to its element, and no store
+ * any access to its element. No lane accesses more than it did: lanes that are off load from a constant.
+ *
+ * Requires: the analysis, matrices found (matrix_find.c). Establishes: value.neighbours. */
+#include "compiler/simd/memory/neighbours.h"
+#include "compiler/base.h"
+#include "compiler/bounds/bounds.h"
+#include "compiler/simd/lanes/lanes.h"
+#include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/analysis/spots.h"
+#include "compiler/simd/matrix/tiles.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Accesses. */
+
+struct access {
+    LLVMValueRef instruction;
+    struct spot place;
+    bool used;
+};
+
+static bool is_load(LLVMValueRef i) {
+    return LLVMIsALoadInst(i) != NULL;
+}
+
+static LLVMValueRef address_of(LLVMValueRef access) {
+    return LLVMGetOperand(access, is_load(access) ? 0 : 1);
+}
+
+static LLVMTypeRef type_of(LLVMValueRef access) {
+    return LLVMTypeOf(is_load(access) ? access : LLVMGetOperand(access, 0));
+}
+
+static int64_t size_of(struct simd *s, LLVMValueRef access) {
+    return (int64_t)LLVMABISizeOfType(s->unit->layout, type_of(access));
+}
+
+static unsigned space_of(LLVMValueRef access) {
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(address_of(access)));
+}
+
+static bool is_candidate(struct simd *s, LLVMValueRef i) {
+    if (!LLVMIsALoadInst(i) && !LLVMIsAStoreInst(i)) return false;
+    LLVMTypeKind kind = LLVMGetTypeKind(type_of(i));
+    return (kind == LLVMIntegerTypeKind || kind == LLVMHalfTypeKind || kind == LLVMFloatTypeKind) &&
+           size_of(s, i) <= 8 && LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !LLVMGetVolatile(i) &&
+           space_of(i) != 0 && shape_of(s, address_of(i)) != SHAPE_UNIFORM && !private_is(s, address_of(i)) &&
+           !value_of(s, i)->matrix;
+}
+
+/* Device and constant memory may be the same; the thread's own arrays are found by their addresses. */
+static bool may_touch(struct simd *s, LLVMValueRef access, unsigned space) {
+    unsigned other = space_of(access);
+    if (other == 0) return !private_is(s, address_of(access));
+    return (other == THREADGROUP_SPACE) == (space == THREADGROUP_SPACE);
+}
+
+static bool is_harmless_call(LLVMValueRef call) {
+    const char *name = called_name(call);
+    return strncmp(name, "llvm.", 5) == 0 && strncmp(name, "llvm.mem", 8) != 0 &&
+           strncmp(name, "llvm.masked", 11) != 0;
+}
+
+static bool has_member(const struct neighbours *group, LLVMValueRef i) {
+    for (int n = 0; n < group->count; n++)
+        if (group->accesses[n] == i) return true;
+    return false;
+}
+
+/* Whether the access may pass the call: loads move before it, stores after it. A test (bounds.c) stays before
+ * the accesses that it tests, which are at the same spot. When a test fails, what was stored is undefined. */
+static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
+    if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
+    if (!is_load(access)) return true;
+    struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS), 1),
+                own = spot_of(s, address_of(access), 1);
+    return !spot_is_same(&tested, &own);
+}
+
+/* Whether the access, which is done at `order`, touches no member of the group that passes it. Loads move up,
+ * so those after the access pass it; stores move down, so those before it do. */
+static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access, int order) {
+    LLVMValueRef lowest = group->accesses[0];
+    bool loads = is_load(lowest);
+    int64_t size = size_of(s, lowest), distance;
+    if (!may_touch(s, access, space_of(lowest))) return true;
+    struct base own = base_of(s->unit, address_of(lowest)), other = base_of(s->unit, address_of(access));
+    if (base_are_distinct(s->unit, &own, &other)) return true;
+    if (!spot_distance(s, address_of(lowest), address_of(access), &distance)) return false;
+    for (int n = 0; n < group->count; n++) {
+        bool passes = (value_of(s, group->accesses[n])->order > order) == loads;
+        if (passes && distance < (n + 1) * size && n * size < distance + size_of(s, access)) return false;
+    }
+    return true;
+}
+
+/* lets_pass for the access and, if a group of loads is done in its place, for each load of that group. */
+static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access) {
+    const struct neighbours *others = is_load(access) ? value_of(s, access)->neighbours : NULL;
+    if (!lets_pass(s, group, access, value_of(s, access)->order)) return false;
+    for (int n = 0; others && others->place == access && n < others->count; n++)
+        if (!lets_pass(s, group, others->accesses[n], value_of(s, others->accesses[n])->order)) return false;
+    return true;
+}
+
+#define LONGEST_WAY 2000
+
+/* Whether nothing between the first and the last is affected if all are done together. Groups of loads must
+ * be found before groups of stores: stores that move down must not pass loads that have moved up. */
+static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRef first, LLVMValueRef last) {
+    bool loads = is_load(first);
+    int steps = 0;
+    for (LLVMValueRef i = first; i != last; i = LLVMGetNextInstruction(i)) {
+        if (!i || ++steps > LONGEST_WAY) return false;
+        if (has_member(group, i)) continue;
+        if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i)) return false;
+        if (LLVMIsACallInst(i) && !may_pass(s, i, first)) return false;
+        if (!LLVMIsALoadInst(i) && !LLVMIsAStoreInst(i)) continue;
+        if (LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return false;
+        if ((!loads || LLVMIsAStoreInst(i)) && !all_let_pass(s, group, i)) return false;
+    }
+    return true;
+}
+
+/* ---- What pays. */
+
+/* How many lanes are transposed together: those of a chunk or, for threads side by side, all. */
+static int lanes_together(const struct simd *s) {
+    return s->chunk_lanes == 1 ? s->lanes : s->chunk_lanes;
+}
+
+static bool offsets_are(struct simd *s, const int64_t *offsets, int64_t step) {
+    for (int i = 1; i < s->lanes; i++)
+        if (i % lanes_together(s) && offsets[i] - offsets[i - 1] != step) return false;
+    return true;
+}
+
+/* The lanes' elements are close enough for a few vectors and shuffles: the same for each access. Shuffles of
+ * narrow elements take more instructions. */
+static bool are_close(struct simd *s, const int64_t *offsets, int64_t size) {
+    int lanes = lanes_together(s), vectors = size < 4 && lanes > 8 ? 4 : lanes / 2;
+    for (int first = 0; first < s->lanes; first += lanes) {
+        const int64_t *own = offsets + first;
+        int64_t low = own[0], high = own[0];
+        for (int i = 1; i < lanes; i++) {
+            if (own[i] < low) low = own[i];
+            if (own[i] > high) high = own[i];
+        }
+        if ((high - low) / size >= vectors * lanes) return false;
+    }
+    return true;
+}
+
+/* With 512 bits, rows.c loads a vector for each of so few rows: fewer loads per element than one for each
+ * lane, if there are fewer than four elements to a lane. */
+static bool are_few_rows(struct simd *s, const int64_t *offsets, int64_t size) {
+    int lanes = lanes_together(s);
+    for (int first = 0; first < s->lanes; first += lanes) {
+        bool taken[GANG_MAX_LANES] = {false};
+        for (int rows = 0, left = lanes; left; rows++) {
+            int64_t low = INT64_MAX;
+            if (rows == lanes / 4) return false;
+            for (int i = 0; i < lanes; i++)
+                if (!taken[i] && offsets[first + i] < low) low = offsets[first + i];
+            for (int i = 0; i < lanes; i++) {
+                if (taken[i] || offsets[first + i] - low >= lanes * size) continue;
+                taken[i] = true;
+                left--;
+            }
+        }
+    }
+    return true;
+}
+
+/* Accesses of neighbouring lanes, or of all lanes to one element, are as fast one by one. So are those of
+ * lanes close together, except under a mask. */
+static bool pays(struct simd *s, struct neighbours *group) {
+    LLVMValueRef address = address_of(group->place);
+    int shape = piece_is(s, address) ? value_of(s, address)->piece : shape_of(s, address);
+    int64_t size = size_of(s, group->place);
+    if (group->count * size < 4) return false;
+    if (shape < 0) return true;
+    const int64_t *offsets = shape_offsets(s, shape);
+    if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
+    bool close = are_close(s, offsets, size), load = is_load(group->place);
+    group->dense = load && offsets_are(s, offsets, group->count * size) && dense_suits(s, size, group->count);
+    if (s->vector_bits == 512 &&
+        ((size >= 4 && close) || (group->count < 4 && are_few_rows(s, offsets, size))))
+        return group->dense_only = group->dense;
+    if (load && group->count * size < 16 && size < 4 && close) group->masked = true;
+    if (!load || group->count >= 4 || !offsets_are(s, offsets, 2 * size)) return true;
+    return group->dense_only = group->dense;
+}
+
+/* ---- Finding. */
+
+static int by_bytes(const void *a, const void *b) {
+    const struct access *x = *(struct access *const *)a, *y = *(struct access *const *)b;
+    return x->place.bytes < y->place.bytes ? -1 : x->place.bytes > y->place.bytes;
+}
+
+static void add_group(struct simd *s, struct access **members, int count) {
+    struct neighbours *group = arena_alloc(&s->arena, sizeof *group);
+    if (!group) return;
+    LLVMValueRef first = members[0]->instruction, last = first;
+    *group = (struct neighbours){.count = count};
+    for (int n = 0; n < count; n++) {
+        LLVMValueRef i = members[n]->instruction;
+        group->accesses[n] = i;
+        if (value_of(s, i)->order < value_of(s, first)->order) first = i;
+        if (value_of(s, i)->order > value_of(s, last)->order) last = i;
+    }
+    group->place = is_load(first) ? first : last;
+    for (int n = 0; n < count; n++)
+        if (group->accesses[n] == group->place)
+            group->bytes = members[0]->place.bytes - members[n]->place.bytes;
+    if (!can_move(s, group, first, last)) return;
+    bool copies = is_load(first) ? neighbours_may_begin_copy(s, group) : neighbours_end_copy(s, group);
+    group->copy_only = !pays(s, group);
+    if (group->copy_only && !copies) return;
+    for (int n = 0; n < count; n++) value_of(s, group->accesses[n])->neighbours = group;
+}
+
+/* Sorted accesses, of which each is the neighbour of the one before. */
+static void split_row(struct simd *s, struct access **row, int count) {
+    int64_t size = size_of(s, row[0]->instruction);
+    for (int at = 0; at < count;) {
+        int members = (int)(16 / size);
+        while (members > count - at) members /= 2;
+        if (members > 1) add_group(s, row + at, members);
+        at += members;
+    }
+}
+
+static void find_rows(struct simd *s, struct access **sorted, int count) {
+    int64_t size = count ? size_of(s, sorted[0]->instruction) : 0;
+    qsort(sorted, (size_t)count, sizeof(struct access *), by_bytes);
+    for (int from = 0, to; from < count; from = to) {
+        to = from + 1;
+        while (to < count && sorted[to]->place.bytes == sorted[to - 1]->place.bytes + size) to++;
+        if (to - from > 1) split_row(s, sorted + from, to - from);
+    }
+}
+
+#define MOST_ACCESSES 1024 /* of a block: comparing them takes a time that grows with the square */
+
+/* `same` has room for all accesses. */
+static void find_groups(struct simd *s, struct access *accesses, int count, bool loads,
+                        struct access **same) {
+    for (int n = 0; n < count; n++) {
+        int found = 0;
+        LLVMValueRef a = accesses[n].instruction;
+        for (int m = n; m < count && is_load(a) == loads; m++) {
+            LLVMValueRef b = accesses[m].instruction;
+            if (accesses[m].used || is_load(b) != loads || type_of(a) != type_of(b) ||
+                space_of(a) != space_of(b) || !spot_is_same(&accesses[n].place, &accesses[m].place))
+                continue;
+            accesses[m].used = true;
+            same[found++] = &accesses[m];
+        }
+        if (found > 1) find_rows(s, same, found);
+    }
+}
+
+static void find_in_block(struct simd *s, LLVMBasicBlockRef block) {
+    struct access *accesses = arena_alloc(&s->arena, MOST_ACCESSES * sizeof *accesses);
+    struct access **same = arena_alloc(&s->arena, MOST_ACCESSES * sizeof(struct access *));
+    int count = 0;
+    if (!accesses || !same) return;
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (count == MOST_ACCESSES) return;
+        if (is_candidate(s, i))
+            accesses[count++] = (struct access){.instruction = i, .place = spot_of(s, address_of(i), 1)};
+    }
+    find_groups(s, accesses, count, true, same);
+    find_groups(s, accesses, count, false, same);
+}
+
+void neighbours_find(struct simd *s) {
+    int order = 0;
+    if ((s->chunk_lanes == 1 && !simd_goes_together(s)) || s->unit->form != FORM_BEST) return;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) value_of(s, i)->order = order++;
+    FOR_EACH_BLOCK(block, s->entry) {
+        if (s->chunk_lanes > 1 || !tile_suits(s, block)) find_in_block(s, block);
+    }
+}
+
+/* ---- Emission. */
+
+/* Bits of the elements, for which LLVM has all shuffles. */
+static LLVMTypeRef bits_of(struct simd *s, LLVMTypeRef type) {
+    if (LLVMGetTypeKind(type) == LLVMFloatTypeKind) return type;
+    return LLVMIntTypeInContext(s->unit->context, (unsigned)LLVMSizeOfTypeInBits(s->unit->layout, type));
+}
+
+static LLVMValueRef address_at(struct simd *s, LLVMValueRef base, int64_t bytes) {
+    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), (unsigned long long)bytes, true);
+    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
+}
+
+/* An address for lanes that are off: `group->bytes` after it are the 16 bytes of a constant. */
+static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVMTypeRef pointer) {
+    static const char name[] = "lanes.off"; /* no name of a source has a dot */
+    LLVMTypeRef i8 = LLVMInt8TypeInContext(s->unit->context);
+    LLVMValueRef global = LLVMGetNamedGlobal(s->unit->module, name);
+    if (!global) {
+        LLVMTypeRef type = LLVMArrayType2(i8, 16);
+        global = LLVMAddGlobal(s->unit->module, type, name);
+        LLVMSetInitializer(global, LLVMConstNull(type));
+        LLVMSetGlobalConstant(global, true);
+        LLVMSetLinkage(global, LLVMPrivateLinkage);
+        LLVMSetAlignment(global, 16);
+    }
+    LLVMValueRef back = LLVMConstInt(type_i64(s->unit), (uint64_t)-group->bytes, false);
+    return LLVMConstAddrSpaceCast(LLVMConstGEP2(i8, global, &back, 1), pointer);
+}
+
+/* Whether the lanes' addresses are in a vector, rather than offsets from a scalar. */
+static bool has_own_addresses(struct simd *s, LLVMValueRef address) {
+    return s->chunk_lanes > 1 && !piece_is(s, address) && shape_of(s, address) < 0;
+}
+
+/* The addresses of the first element in each lane of the chunk. With a mask, lanes that are off get the
+ * address of a constant. */
+static void lane_addresses(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef mask,
+                           LLVMValueRef *lanes) {
+    LLVMValueRef address = address_of(group->place);
+    if (s->chunk_lanes == 1) {
+        for (int lane = 0; lane < s->lanes; lane++)
+            lanes[lane] = address_at(s, chunk_of(s, address, lane), group->bytes);
+        return;
+    }
+    int shape = mask                   ? SHAPE_VARYING
+                : piece_is(s, address) ? value_of(s, address)->piece
+                                       : shape_of(s, address);
+    LLVMValueRef base = shape < 0              ? chunk_of(s, address, chunk)
+                        : piece_is(s, address) ? piece_first_lane(s, address, chunk)
+                                               : scalar_of(s, address);
+    if (mask) {
+        LLVMTypeRef pointer = LLVMGetElementType(LLVMTypeOf(base));
+        base = LLVMBuildSelect(s->unit->builder, mask, base, chunk_splat(s, nothing(s, group, pointer)), "");
+    }
+    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+        if (shape >= 0) {
+            int64_t offset = shape_offsets(s, shape)[chunk * s->chunk_lanes + lane];
+            lanes[lane] = address_at(s, base, offset + group->bytes);
+        } else {
+            lanes[lane] = LLVMBuildExtractElement(s->unit->builder, base, simd_i32(s, lane), "");
+            if (group->bytes) lanes[lane] = address_at(s, lanes[lane], group->bytes);
+        }
+    }
+}
+
+/* Parts of 128 bits of a chunk; lanes i, i + lanes / parts, … are together. */
+static int parts_of(struct simd *s, int64_t size) {
+    int parts = (int)(lanes_together(s) * size / 16);
+    return parts ? parts : 1;
+}
+
+/* Sets the value of a load to a vector of the lanes' elements. */
+static void set_lanes(struct simd *s, struct neighbours *group, int n, int chunk, LLVMValueRef vector) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMVectorType(type_of(group->place), (unsigned)lanes_together(s));
+    vector = LLVMBuildBitCast(b, vector, type, "");
+    if (s->chunk_lanes > 1) {
+        chunk_set(s, group->accesses[n], chunk, vector);
+        return;
+    }
+    group->columns[n] = vector;
+    for (int lane = 0; lane < s->lanes; lane++)
+        chunk_set(s, group->accesses[n], lane, LLVMBuildExtractElement(b, vector, simd_i32(s, lane), ""));
+}
+
+/* The lanes' values to be stored, as bits. */
+static LLVMValueRef get_lanes(struct simd *s, LLVMValueRef value, int chunk, LLVMTypeRef bits) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(value), (unsigned)lanes_together(s));
+    LLVMValueRef vector = LLVMGetPoison(type);
+    if (s->chunk_lanes > 1) vector = chunk_of(s, value, chunk);
+    for (int lane = 0; s->chunk_lanes == 1 && lane < s->lanes; lane++)
+        vector = LLVMBuildInsertElement(b, vector, chunk_of(s, value, lane), simd_i32(s, lane), "");
+    return LLVMBuildBitCast(b, vector, LLVMVectorType(bits, (unsigned)lanes_together(s)), "");
+}
+
+/* Sets the values of all loads, and each lane's vector in `loaded`. */
+static void load_chunk(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef mask,
+                       LLVMValueRef *loaded, LLVMValueRef *values) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = type_of(group->place), bits = bits_of(s, type);
+    LLVMTypeRef own = LLVMVectorType(bits, (unsigned)group->count);
+    int64_t size = size_of(s, group->place);
+    int all = lanes_together(s), parts = parts_of(s, size), lanes = all / parts;
+    LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
+                 out[MOST_TRANSPOSED] = {NULL};
+    lane_addresses(s, group, chunk, mask, addresses);
+    for (int lane = 0; lane < all; lane++) {
+        loaded[lane] = LLVMBuildLoad2(b, own, addresses[lane], "");
+        LLVMSetAlignment(loaded[lane], neighbours_align(group));
+    }
+    for (int i = 0; i < lanes; i++) {
+        LLVMValueRef together[GANG_MAX_LANES];
+        for (int part = 0; part < parts; part++) together[part] = loaded[part * lanes + i];
+        vectors[i] = chunks_join(s, together, parts);
+    }
+    int in_vector = group->count / lanes_transpose(s, vectors, lanes, group->count, parts, out);
+    for (int n = 0; n < group->count; n++) {
+        values[n] = out[n / in_vector];
+        if (in_vector > 1) values[n] = lanes_part(s, values[n], n % in_vector * lanes, lanes);
+    }
+}
+
+/* Loads under a mask from addresses that are offsets from a scalar: with a branch to code without the mask if
+ * all lanes are on. */
+static void load_split(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef *values) {
+    LLVMValueRef mask = mask_chunk(s, chunk), loaded[GANG_MAX_LANES], all[MOST_NEIGHBOURS],
+                 some[MOST_NEIGHBOURS];
+    struct split split = access_split(s, mask);
+    load_chunk(s, group, chunk, NULL, loaded, all);
+    access_split_some(s, &split);
+    load_chunk(s, group, chunk, mask, loaded, some);
+    access_split_end(s, &split);
+    for (int n = 0; n < group->count; n++) values[n] = access_split_value(s, &split, all[n], some[n]);
+}
+
+static bool is_extended(LLVMValueRef load) {
+    if (LLVMGetTypeKind(LLVMTypeOf(load)) != LLVMHalfTypeKind) return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(load); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!LLVMIsAFPExtInst(user) || LLVMGetTypeKind(LLVMTypeOf(user)) != LLVMFloatTypeKind ||
+            LLVMGetInstructionParent(user) != LLVMGetInstructionParent(load))
+            return false;
+    }
+    return true;
+}
+
+static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
+    LLVMValueRef values[MOST_NEIGHBOURS], lanes[GANG_MAX_LANES];
+    LLVMTypeRef type = type_of(group->place);
+    lane_addresses(s, group, chunk, NULL, lanes);
+    struct dense dense = {.address = lanes[0],
+                          .bits = bits_of(s, type),
+                          .size = (int)size_of(s, group->place),
+                          .count = group->count,
+                          .align = neighbours_align(group),
+                          .integer = LLVMGetTypeKind(type) == LLVMIntegerTypeKind,
+                          .extended = true};
+    for (int n = 0; n < group->count; n++) dense.extended &= is_extended(group->accesses[n]);
+    dense_load(s, &dense, values);
+    for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
+}
+
+static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
+    LLVMValueRef values[MOST_NEIGHBOURS], mask = mask_chunk(s, chunk);
+    bool split = mask && !has_own_addresses(s, address_of(group->place));
+    if (!group->loaded) group->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));
+    if (!group->columns) group->columns = arena_alloc(&s->arena, MOST_NEIGHBOURS * sizeof(LLVMValueRef));
+    if (!group->loaded || !group->columns) return;
+    if (chunk == s->first_chunk) group->serial = s->serial;
+    if (split) {
+        group->serial = -1;
+        load_split(s, group, chunk, values);
+    } else {
+        load_chunk(s, group, chunk, mask, group->loaded + (ptrdiff_t)chunk * s->chunk_lanes, values);
+    }
+    for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
+}
+
+/* What the stores copy: the loads' vectors of this code; or NULL. */
+static const struct neighbours *copied_by(struct simd *s, const struct neighbours *stores) {
+    const struct neighbours *loads = NULL;
+    for (int n = 0; n < stores->count; n++) {
+        LLVMValueRef value = LLVMGetOperand(stores->accesses[n], 0);
+        if (!LLVMIsALoadInst(value)) return NULL;
+        if (n == 0) loads = value_of(s, value)->neighbours;
+        if (!loads || loads->count != stores->count || loads->accesses[n] != value) return NULL;
+    }
+    return loads && loads->loaded && loads->serial == s->serial ? loads : NULL;
+}
+
+static void emit_copies(struct simd *s, const struct neighbours *group, const struct neighbours *from,
+                        int chunk) {
+    LLVMValueRef addresses[GANG_MAX_LANES] = {NULL};
+    lane_addresses(s, group, chunk, NULL, addresses);
+    for (int lane = 0; lane < lanes_together(s); lane++) {
+        LLVMValueRef vector = from->loaded[chunk * s->chunk_lanes + lane];
+        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, addresses[lane]), neighbours_align(group));
+    }
+}
+
+static void emit_stores(struct simd *s, const struct neighbours *group, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef bits = bits_of(s, type_of(group->place));
+    int64_t size = size_of(s, group->place);
+    int all = lanes_together(s), parts = parts_of(s, size), lanes = all / parts;
+    LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
+                 out[MOST_TRANSPOSED] = {NULL};
+    lane_addresses(s, group, chunk, NULL, addresses);
+    for (int n = 0; n < group->count; n++)
+        vectors[n] = get_lanes(s, LLVMGetOperand(group->accesses[n], 0), chunk, bits);
+    int count = lanes_transpose(s, vectors, group->count, lanes, parts, out), in_vector = lanes / count;
+    for (int lane = 0; lane < all; lane++) {
+        int part = lane / lanes, i = lane % lanes;
+        LLVMValueRef vector = out[i / in_vector];
+        int first = (part * in_vector + i % in_vector) * group->count;
+        vector = lanes_part(s, vector, first, group->count);
+        LLVMSetAlignment(LLVMBuildStore(b, vector, addresses[lane]), neighbours_align(group));
+    }
+}
+
+static void emit_scatters(struct simd *s, const struct neighbours *group, int chunk) {
+    for (int n = 0; n < group->count; n++) {
+        LLVMValueRef store = group->accesses[n];
+        access_scatter(s, chunk_of(s, LLVMGetOperand(store, 0), chunk),
+                       chunk_of(s, LLVMGetOperand(store, 1), chunk), mask_chunk(s, chunk),
+                       (int)LLVMGetAlignment(store));
+    }
+}
+
+/* Under a mask: together if all lanes are on, otherwise one scatter per store. */
+static void emit_masked_stores(struct simd *s, const struct neighbours *group, int chunk) {
+    struct split split = access_split(s, mask_chunk(s, chunk));
+    emit_stores(s, group, chunk);
+    access_split_some(s, &split);
+    emit_scatters(s, group, chunk);
+    access_split_end(s, &split);
+}
+
+static bool is_copy(struct simd *s, const struct neighbours *group, bool masked) {
+    return group->copies && !masked && s->chunk_lanes > 1;
+}
+
+static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
+    bool load = is_load(group->place);
+    if (is_copy(s, group, mask_chunk(s, chunk) != NULL)) {
+        if (chunk == 0)
+            simd_remark(s, group->place, "%s: a copy, with vectors for lanes side by side",
+                        load ? "load" : "store");
+        neighbours_emit_copy(s, group, chunk);
+        return;
+    }
+    if (group->dense && !mask_chunk(s, chunk)) {
+        group->serial = -1;
+        if (chunk == 0)
+            simd_remark(s, group->place, "load: whole vectors for lanes side by side, split into elements");
+        emit_dense(s, group, chunk);
+        return;
+    }
+    if (chunk == 0)
+        simd_remark(s, group->place, "%s: a vector for each lane, transposed", load ? "load" : "store");
+    const struct neighbours *from = load ? NULL : copied_by(s, group);
+    if (load)
+        emit_loads(s, group, chunk);
+    else if (mask_chunk(s, chunk))
+        emit_masked_stores(s, group, chunk);
+    else if (from)
+        emit_copies(s, group, from, chunk);
+    else
+        emit_stores(s, group, chunk);
+}
+
+/* Threads side by side may store to neighbouring elements what they have loaded together, as in a tile that
+ * is transposed on its way. Returns the vector of these values; NULL: another access. Without it, LLVM would
+ * copy the elements one by one. */
+static LLVMValueRef column_of(struct simd *s, LLVMValueRef access) {
+    LLVMValueRef value = LLVMGetOperand(access, 0);
+    if (is_load(access) || !LLVMIsALoadInst(value)) return NULL;
+    const struct neighbours *group = value_of(s, value)->neighbours;
+    int shape = shape_of(s, address_of(access));
+    if (!group || !group->columns || group->serial != s->serial || shape < 0 ||
+        !offsets_are(s, shape_offsets(s, shape), size_of(s, access)) ||
+        LLVMGetOrdering(access) != LLVMAtomicOrderingNotAtomic || LLVMGetVolatile(access))
+        return NULL;
+    for (int n = 0; n < group->count; n++)
+        if (group->accesses[n] == value) return group->columns[n];
+    return NULL;
+}
+
+/* For threads side by side, emits the access of all lanes at once: loads with the first lane, stores with the
+ * last. False: another access, or only some of the lanes are emitted (parts.c). */
+static bool emit_side_by_side(struct simd *s, LLVMValueRef access, int chunk) {
+    struct neighbours *group = value_of(s, access)->neighbours;
+    if (s->first_chunk != 0 || s->end_chunk != s->chunk_count) return false;
+    LLVMValueRef column = group ? NULL : column_of(s, access);
+    if (!group && !column) return false;
+    if (chunk != (is_load(access) ? 0 : s->end_chunk - 1)) return true;
+    if (column) {
+        LLVMValueRef address = chunk_of(s, address_of(access), 0);
+        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, column, address), LLVMGetAlignment(access));
+    } else if (access == group->place) {
+        emit_group(s, group, 0);
+    }
+    return true;
+}
+
+/* Whether the group's accesses are done together in this block. */
+static bool group_suits(struct simd *s, const struct neighbours *group, bool masked) {
+    if (is_copy(s, group, masked)) return true;
+    if (group->copy_only) return false;
+    if (!masked) return group->dense || !group->masked;
+    return !group->dense_only && s->chunk_lanes > 1 &&
+           (has_own_addresses(s, address_of(group->place)) || !access_is_short(s));
+}
+
+bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {
+    struct neighbours *group = value_of(s, access)->neighbours;
+    bool masked = mask_chunk(s, chunk) != NULL;
+    if (group ? !group_suits(s, group, masked) : masked) return false;
+    if (s->chunk_lanes == 1) return simd_goes_together(s) && emit_side_by_side(s, access, chunk);
+    if (group && access == group->place) emit_group(s, group, chunk);
+    return group != NULL;
+}
