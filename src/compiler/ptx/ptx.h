@@ -155,6 +155,8 @@ smelt_status pass_ptx_ahead(struct unit *unit);
 smelt_status pass_ptx_bits(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
+/* halves.c — bfloats of loaded vectors become floats by one operation on a word of two. */
+smelt_status pass_ptx_halves(struct unit *unit);
 /* funnel.c — shifts of two words become funnel shifts. After LLVM's passes, which do not know the assembly.
  */
 smelt_status pass_ptx_funnel(struct unit *unit);
