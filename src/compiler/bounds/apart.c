@@ -1,6 +1,6 @@
-/* Tests that the answer to a question of the launch leads to stand in blocks of their own, where they compute
- * their addresses again: otherwise the code of the usual way would keep them in registers. In loops, whose
- * blocks other passes count, they stand side by side with the code. */
+/* Tests that run only if a question of the launch (launch.c) is answered with yes are moved to blocks of
+ * their own, which compute the addresses again: otherwise the usual path would keep the addresses in
+ * registers. In loops, whose blocks other passes count, tests stay in the block of their accesses. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/cpu/inside.h"
 
@@ -11,6 +11,7 @@ enum { MOST_STEPS = 48 };
 struct apart_test {
     LLVMValueRef arguments[INSIDE_OPERANDS];
     LLVMMetadataRef location;
+    bool again; /* the address is computed at the test */
     struct apart_test *next;
 };
 
@@ -32,7 +33,8 @@ static bool is_arithmetic(LLVMValueRef value) {
     return LLVMIsABinaryOperator(value) || LLVMIsACastInst(value) || LLVMIsAGetElementPtrInst(value);
 }
 
-/* Moves the place in its block behind what the value is computed from by arithmetic. False: that is much. */
+/* Moves the place in its block behind what the value is computed from by arithmetic. False: that takes more
+ * than `left` steps. */
 static bool move_behind(LLVMValueRef value, LLVMValueRef *place, int *left) {
     if (!LLVMIsAInstruction(value) || LLVMGetInstructionParent(value) != LLVMGetInstructionParent(*place))
         return true;
@@ -70,14 +72,14 @@ void bounds_apart_add(struct bounds *b, int block, LLVMValueRef place,
                                 .next = b->apart};
         b->apart = apart;
     }
-    *test = (struct apart_test){.location = LLVMInstructionGetDebugLoc(place)};
+    *test = (struct apart_test){.location = LLVMInstructionGetDebugLoc(place), .again = moves};
     for (int i = 0; i < INSIDE_OPERANDS; i++) test->arguments[i] = arguments[i];
     test->arguments[INSIDE_WHEN] = LLVMConstInt(LLVMTypeOf(arguments[INSIDE_WHEN]), 1, false);
     *apart->last = test;
     apart->last = &test->next;
 }
 
-/* The value at the builder's place, in its block. */
+/* Computes the value once more at the builder's place, in its block: in at most MOST_STEPS steps. */
 static LLVMValueRef again(struct bounds *b, LLVMValueRef value, LLVMBasicBlockRef block) {
     if (!LLVMIsAInstruction(value) || LLVMGetInstructionParent(value) != block || !is_arithmetic(value))
         return value;
@@ -88,7 +90,7 @@ static LLVMValueRef again(struct bounds *b, LLVMValueRef value, LLVMBasicBlockRe
     return copy;
 }
 
-/* The tests at their place, side by side. */
+/* The tests at their place, one after another. */
 static void write_tests(struct bounds *b, struct apart *apart) {
     LLVMBuilderRef builder = b->unit->builder;
     LLVMBasicBlockRef block = LLVMGetInstructionParent(apart->place);
@@ -96,7 +98,7 @@ static void write_tests(struct bounds *b, struct apart *apart) {
     LLVMPositionBuilderBefore(builder, apart->place);
     for (struct apart_test *t = apart->tests; t; t = t->next) {
         LLVMSetCurrentDebugLocation2(builder, t->location);
-        t->arguments[INSIDE_ADDRESS] = again(b, t->arguments[INSIDE_ADDRESS], block);
+        if (t->again) t->arguments[INSIDE_ADDRESS] = again(b, t->arguments[INSIDE_ADDRESS], block);
         apart->end = bounds_intrinsic(b, INTRINSIC_INSIDE, LLVMVoidTypeInContext(b->unit->context),
                                       t->arguments, INSIDE_OPERANDS);
     }
