@@ -95,6 +95,20 @@ def test_arguments_by_name(lib):
     np.testing.assert_array_equal(y, 3 * x)
 
 
+def test_a_constant_that_the_launch_changes_leads_to_no_access_outside(monkeypatch):
+    monkeypatch.setenv("SMELT_TIERS", "0")
+    widens = smelt.library("""
+        kernel void widens(device int *width [[buffer(0)]], constant int &n [[buffer(1)]], device int *out [[buffer(2)]],
+                           uint2 at [[thread_position_in_grid]]) {
+            out[at.y * n + at.x] = 7;
+            if (at.x == 0 && at.y == 0) *width = 64;
+        }""").widens
+    width, memory = np.array([16], np.int32), np.zeros(1024, np.int32)
+    with pytest.raises(smelt.FaultError, match="but 'out' has 128 elements"):
+        widens(width, width, memory[:128], threads=(16, 8, 1), group_size=(16, 8, 1))
+    assert not memory[128:].any()
+
+
 def test_none_leaves_a_buffer_out(lib):
     out, inp = np.zeros(5, np.float32), np.arange(5, dtype=np.int32)
     lib.scaled(out, None, None, struct.pack("fi", 2.5, 7), None, inp)

@@ -41,6 +41,7 @@ struct questions {
     LLVMValueRef calls[MOST_QUESTIONS];   /* i1 in the thread's code */
     int count, block;                     /* the block of the last one */
     int asked;
+    bool loads; /* constant memory */
 };
 
 /* i64, the same for all threads; NULL: not known. */
@@ -127,14 +128,15 @@ static LLVMValueRef size_of(struct bounds *b, LLVMValueRef call) {
     return NULL;
 }
 
-/* A load of constant memory, at a place that the code shows, which need not be executed: 0 where there is no
- * such memory. */
+/* A load of constant memory at a constant offset. The kernel need not execute it: `wrong` says whether such
+ * memory is missing. If buffers may overlap, the kernel may write there after the question. */
 static LLVMValueRef constant_of(struct bounds *b, LLVMValueRef load) {
     LLVMBuilderRef builder = b->unit->builder;
     struct place place = bounds_place(b->unit, LLVMGetOperand(load, 0));
     uint64_t slot, bytes = LLVMStoreSizeOfType(b->unit->layout, LLVMTypeOf(load));
     unsigned invariant = LLVMGetMDKindIDInContext(b->unit->context, "invariant.load", 14);
-    if (place.index || intrinsic_of(place.root) != INTRINSIC_BUFFER_ADDRESS || place.constant < 0 ||
+    if (!b->unit->request->shape.distinct || place.index ||
+        intrinsic_of(place.root) != INTRINSIC_BUFFER_ADDRESS || place.constant < 0 ||
         place.constant > INT32_MAX || !LLVMGetMetadata(load, invariant) ||
         !is_constant_integer(LLVMGetOperand(place.root, 0), &slot))
         return NULL;
@@ -154,6 +156,7 @@ static LLVMValueRef constant_of(struct bounds *b, LLVMValueRef load) {
     LLVMValueRef copy =
         LLVMBuildLoad2(builder, LLVMTypeOf(load), LLVMBuildGEP2(builder, i8, base, &offset, 1, ""), "");
     LLVMSetAlignment(copy, 1);
+    b->questions->loads = true;
     return copy;
 }
 
@@ -548,6 +551,7 @@ void bounds_launch_end(struct bounds *b) {
         LLVMDeleteFunction(q->function);
         return;
     }
+    b->unit->result->image.distinct |= q->loads;
     continue_function(b);
     LLVMBuilderRef builder = b->unit->builder;
     LLVMTypeRef i64 = type_i64(b->unit);
