@@ -322,7 +322,7 @@ static struct ends signed_ends(struct look *l, LLVMValueRef value, int depth) {
     LLVMValueRef copy = depth < MOST_DEPTH ? shared(l, value, true) : NULL;
     if (copy) return both(copy);
     bool least = strncmp(name, "llvm.smin.", 10) == 0;
-    if (!least && strncmp(name, "llvm.smax.", 10) != 0) return of_range(l, value);
+    if ((!least && strncmp(name, "llvm.smax.", 10) != 0) || --l->left < 0) return of_range(l, value);
     struct ends x = signed_ends(l, LLVMGetOperand(value, 0), depth + 1),
                 y = signed_ends(l, LLVMGetOperand(value, 1), depth + 1);
     /* One operand alone limits the result on one side. */
