@@ -37,14 +37,14 @@ struct finder {
 
 static bool has_barrier(struct finder *f, int loop) {
     for (int b = 0; b < f->flow.block_count; b++) {
-        if (!flow_block_within(&f->flow, b, loop)) continue;
-        FOR_EACH_INSTRUCTION(i, f->flow.blocks[b].block)
-        if (intrinsic_of(i) == INTRINSIC_THREADGROUP_BARRIER) return true;
+        if (flow_block_within(&f->flow, b, loop) &&
+            intrinsic_in_block(f->flow.blocks[b].block, INTRINSIC_THREADGROUP_BARRIER))
+            return true;
     }
     return false;
 }
 
-/* The innermost loop around the block that has a barrier, and one way into it; false: there is none. */
+/* The innermost loop around the block that has a barrier, and one edge into it. False: there is none. */
 static bool find_loop(struct finder *f, int block) {
     int loop = f->flow.blocks[block].loop;
     while (loop >= 0 && !has_barrier(f, loop)) loop = f->flow.loops[loop].parent;
@@ -145,8 +145,9 @@ static bool is_same_in_all_rounds(struct finder *f, LLVMValueRef value, int dept
     return true;
 }
 
-/* By how much the value differs in the next round, built before the loop: of addresses in bytes, i64; NULL:
- * not known. Sums are taken for exact, and extended ones for signed, as prefetches may be wrong. */
+/* By how much the value differs in the next round, built before the loop: of addresses in bytes, i64. NULL:
+ * not known. Sums are assumed not to wrap around, and extended numbers to be signed: a prefetch of another
+ * address does no harm. */
 static LLVMValueRef step_of(struct finder *f, LLVMValueRef value, int depth) {
     bool pointer = LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind;
     if (!is_in_loop(f, value)) return pointer ? LLVMConstNull(type_i64(f->unit)) : zero_of(value);
@@ -205,8 +206,7 @@ static bool is_seen(struct finder *f, LLVMValueRef address) {
     return false;
 }
 
-/* After the loads of its part of the block, which other threads wait for: at the next barrier or at the end.
- */
+/* At the next barrier or the end of the block: after the other loads, for which threads wait. */
 static void prefetch(struct finder *f, LLVMValueRef load, LLVMValueRef step) {
     LLVMBuilderRef b = f->unit->builder;
     LLVMValueRef place = load;
@@ -236,7 +236,9 @@ static void look_at_block(struct finder *f, int block) {
 
 smelt_status pass_simd_prefetch(struct unit *unit) {
     struct finder f = {.unit = unit};
-    if (unit->form != FORM_BEST || unit->result->image.quick) return SMELT_OK;
+    if (unit->form != FORM_BEST || unit->result->image.quick ||
+        !intrinsic_in_function(unit->entry, INTRINSIC_THREADGROUP_BARRIER))
+        return SMELT_OK;
     smelt_status status = flow_find(unit, unit->entry, &f.arena, &f.flow);
     for (int b = 0; status == SMELT_OK && b < f.flow.block_count; b++)
         if (find_loop(&f, b)) look_at_block(&f, b);
@@ -260,7 +262,7 @@ static int64_t line_of(int64_t offset) {
     return offset >= 0 ? offset / LINE_BYTES : (offset - LINE_BYTES + 1) / LINE_BYTES;
 }
 
-/* The lanes' addresses are lane 0's plus constants. Lines that the lane before has need nothing more. */
+/* The lanes' addresses are lane 0's plus constants. Each cache line is prefetched once. */
 static void prefetch_affine(struct simd *s, LLVMValueRef call, LLVMValueRef address, int chunk) {
     const int64_t *offsets = shape_offsets(s, shape_of(s, address));
     int first = chunk * s->chunk_lanes;
@@ -272,7 +274,7 @@ static void prefetch_affine(struct simd *s, LLVMValueRef call, LLVMValueRef addr
     }
 }
 
-/* They fall into rows. */
+/* The lanes' addresses fall into rows. */
 static void prefetch_rows(struct simd *s, LLVMValueRef call, LLVMValueRef address, int chunk) {
     struct row_view view;
     if (2 * rows_find(s, address, chunk, &view) > s->chunk_lanes) return;
