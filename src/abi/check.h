@@ -123,7 +123,7 @@ void smelt_check_shared(uint64_t value, uint32_t operand);
 void smelt_check_used(uint32_t origin, const struct check_site *site);
 /* Before an atomic operation that depends on what is at the address, which smelt_check_access returned. */
 void smelt_check_changed(char *address, uint64_t bytes, const struct check_site *site);
-/* The thread reaches a barrier (mem_flags), of its simdgroup only; a fence, for_groups: which orders device
+/* The thread reaches a barrier (mem_flags), of its simdgroup only; a fence. for_groups: it orders device
  * memory for other threadgroups, too. */
 void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup, const struct check_site *site);
 void smelt_check_fence(uint32_t flags, uint32_t for_groups);

@@ -167,7 +167,7 @@ void bounds_loops_end(struct bounds *b);
 void bounds_loop_lift(LLVMValueRef address, LLVMValueRef before);
 
 /* launch.c — i1, the same for all threads: whether the address may leave the object in any thread of the
- * launch. NULL: it cannot be told before the launch, or a test of the address itself is as simple. */
+ * launch. NULL: that is not known before the launch, or a test of the address itself is as simple. */
 LLVMValueRef bounds_launch_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
                                const struct array_object *object);
 /* When all questions are asked. */

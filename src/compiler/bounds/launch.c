@@ -1,17 +1,17 @@
-/* Questions about all threads of a launch. An address whose lanes are no simple sequence takes a comparison
- * per row, or per lane. Often the code shows between which two addresses it lies in any thread: positions end
- * with the grid; a condition, a minimum or a mask limits an index; a byte is at most 255. Where these two
- * follow from sizes of the launch and from constant memory, a function computes them:
+/* Questions about all threads of a launch. If the lanes' addresses are not a constant apart, a test takes a
+ * comparison per row or per lane. Often the code shows between which two addresses those of all threads lie:
+ * positions end with the grid; a condition, a minimum or a mask limits an index; a byte is at most 255. Where
+ * these two follow from sizes of the launch and from constant memory, a function computes them:
  *
  *   i64 __smelt_questions(ptr group)   struct group_context; bit n: an access of question n may be outside
  *
  * The runtime calls it before the groups. `inside` is done only if the bit is set (launch_leaves). The
  * accesses of a block share a question.
  *
- * Ends are computed in 64 bits, and hold modulo the width of the number: it is one of those between them, but
- * for a multiple of 2^width. Factors, numbers that are extended, limits of 64 bits and the indexes in the end
- * must be in [0, 2^30), which the question tests, too. So each of them is the number itself; products are
- * below 2^60, and of MOST_PRODUCTS of them no sum of 64 bits wraps around. */
+ * Ends are computed in 64 bits and hold modulo 2^width: a number between them differs from the value by a
+ * multiple of 2^width. The ends of factors, of numbers that are extended and of indexes, and limits of 64
+ * bits, must be in [0, 2^30), which the question tests, too: they then hold for the value itself. Products
+ * are below 2^60, and no sum of MOST_PRODUCTS of them wraps around. */
 #include "abi/entry_names.h"
 #include "compiler/bounds/bounds.h"
 #include "compiler/cpu/inside.h"
@@ -23,7 +23,7 @@
 
 enum { MOST_VALUES = 40, MOST_DEPTH = 10, MOST_PRODUCTS = 6, MOST_QUESTIONS = 64 };
 
-/* Accesses that are looked at: a long kernel's other tests are not worth the time. */
+/* Limits the time to compile: further accesses of a long kernel are tested in each thread. */
 enum { MOST_ASKED = 256 };
 
 #define MOST_NARROW ((1 << 30) - 1)
@@ -295,7 +295,7 @@ static struct ends of_shift(struct look *l, LLVMValueRef value, int depth) {
 
 /* ---- Values with limits. */
 
-/* What is known of loops' counters may be written at that moment: the builder's place changes. */
+/* bounds_range may build code for loops' counters, and so moves the builder. */
 static struct value_range range_here(struct look *l, LLVMValueRef value) {
     struct value_range r = bounds_range(l->b, l->block, value);
     continue_function(l->b);
@@ -433,7 +433,7 @@ static struct ends ends_of(struct look *l, LLVMValueRef value, int depth) {
     LLVMValueRef own = shared(l, value, true);
     if (own) return both(own);
     if (!find_limit(l, value, &e)) return of_instruction(l, value, depth);
-    /* How the lanes differ is what the instruction makes of them; its own ends do not matter. */
+    /* Only for `scattered`: the ends are those of the condition. */
     int narrow_count = l->narrow_count, products = l->products;
     bool fails = l->fails;
     (void)of_instruction(l, value, depth);

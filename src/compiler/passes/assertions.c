@@ -1,7 +1,7 @@
 /* assert(condition) in a kernel is
  *     is_checked() && !condition ? assertion("condition") : …
  * (prelude/smelt_macros.h). is_checked becomes a constant of the engine. Engines that do not check lose the
- * condition, and all that was computed for it. So it is with what fences tell the checker
+ * condition, and all that was computed for it. The same holds for what fences tell the checker
  * (prelude/metal_atomic).
  *
  * Requires: pass_declare. Establishes: is_checked is called nowhere, assertion and checked_fence only where

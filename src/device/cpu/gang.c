@@ -1,8 +1,8 @@
 /* The launch of SIMD code.
  *
  * Neighbouring groups of one size make a stretch, which is run without coming back to the worker's own stack.
- * Where each row ends with a smaller group, the full groups of several rows are a stretch, and the others are
- * one.
+ * Where each row ends with a smaller group, the full groups of several rows are one stretch, and the smaller
+ * groups are the next.
  * Where gangs need not wait for each other one fiber runs them all, one after another. Where they do, each
  * gang of a group has a fiber, and they take turns: a gang that reaches a barrier, or its end, switches
  * straight to the next one. When all have had their turn they stand at one barrier and the turns begin again,
@@ -52,9 +52,8 @@ struct gang_state {
     int fiber_count;
     /* The stretch: groups of one size that are left, the running one included. */
     uint64_t groups_left;
-    uint32_t
-        columns[2]; /* of the groups in a row, those from the first number up to the second are part of it */
-    int gang_count; /* of a group */
+    uint32_t columns[2]; /* in x, its groups are at columns[0] to columns[1] - 1 */
+    int gang_count;      /* of a group */
     bool in_turns;
     /* The shape that `gangs` is laid out for. */
     uint32_t laid_out_size[3], laid_out_lanes;
@@ -502,7 +501,7 @@ static smelt_status run_stretch(struct gang_state *state, const struct launch_co
     return status;
 }
 
-/* Groups `first` and on, `count` of them, within these columns. */
+/* `count` groups from number `first` on, in columns `begin` to `end` - 1. */
 static smelt_status run_columns(struct gang_state *state, const struct launch_codes *codes, uint64_t first,
                                 uint64_t count, uint32_t begin, uint32_t end) {
     worker_place_group(state->worker, first);
@@ -511,8 +510,8 @@ static smelt_status run_columns(struct gang_state *state, const struct launch_co
     return run_stretch(state, codes);
 }
 
-/* If the last group of each row is smaller, rows that begin at a group are two stretches: one of the full
- * groups, one of the others. Returns their number, less than 2 if that is not so. */
+/* How many rows from this group on are run as two stretches, one of their full groups and one of the smaller
+ * groups at their ends. Less than 2: none are. */
 static uint64_t rows_together(const struct group_context *group, uint64_t groups) {
     if (!is_cut(group, 0) || group->position[0] > 0) return 0;
     uint64_t alike = stretch_length(group, 1), whole = groups / group->groups[0];

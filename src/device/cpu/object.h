@@ -18,7 +18,7 @@ struct object {
     size_t mapped;
     const char *code; /* the executable part of it */
     size_t code_size;
-    const void *entry, *other; /* the functions that were asked for; NULL: the file does not define it */
+    const void *entry, *other; /* the functions `entry` and `other`; NULL: the file does not define it */
     const char *line_program;  /* .debug_line with relocations applied; NULL if there is none */
     size_t line_program_size;
 };

@@ -311,7 +311,7 @@ static bool takes_all_cpus(void) {
     return pool.threads + 1 >= CPU_COUNT(&set);
 }
 
-/* Counts itself in `inside` for ThreadSanitizer, which does not see how OpenMP synchronises. */
+/* `inside` is counted for ThreadSanitizer, which does not see how OpenMP synchronises. */
 static void work_in_team(void *unused) {
     (void)unused;
     atomic_fetch_add(&pool.inside, 1);

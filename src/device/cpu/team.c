@@ -1,8 +1,8 @@
 /* GNU's OpenMP keeps its threads spinning for milliseconds after a parallel region, in case another follows.
- * PyTorch's operators on CPUs are such regions. Threads of our own between two of them share CPUs with the
- * spinning ones: with attention by smelt, a small vision transformer took 8 % longer on two CPUs than PyTorch
- * alone (bench/python/models.py vit at real-time priority). As a region itself, a job has the CPUs for
- * itself, and its threads are awake. */
+ * PyTorch's operators on CPUs are such regions. Our own threads, if they run between two of them, share CPUs
+ * with the spinning ones: with attention by smelt, a small vision transformer took 8 % longer on two CPUs
+ * than PyTorch alone (bench/python/models.py vit at real-time priority). As a region itself, a job has the
+ * CPUs for itself, and its threads are awake. */
 #include "device/cpu/team.h"
 #include "base/setting.h"
 
@@ -24,14 +24,14 @@ static atomic_bool forked;
 static int first_count(struct dl_phdr_info *info, size_t size, void *to) {
     (void)size;
     *(unsigned long long *)to = info->dlpi_adds;
-    return 1; /* the first library says it all */
+    return 1; /* each library has the same count */
 }
 
 static void *function(void *library, const char *name) {
     return library ? dlsym(library, name) : NULL;
 }
 
-/* Called with the pool's lock held. Looks again only after a library was loaded. */
+/* Requires the pool's lock. Looks again only after a library was loaded. */
 static bool find(void) {
     static unsigned long long looked;
     unsigned long long loaded = 0;
@@ -49,7 +49,8 @@ static bool find(void) {
     return true;
 }
 
-/* OpenMP has threads for each thread that has regions: those of others would only be more. */
+/* OpenMP has a set of threads for each thread that has regions. Of other threads, we do not know that they
+ * have any. */
 static bool is_main_thread(void) {
     return syscall(SYS_gettid) == getpid();
 }
@@ -57,7 +58,7 @@ static bool is_main_thread(void) {
 bool pool_team_run(void (*work)(void *), int threads) {
     static struct setting setting = {"SMELT_OPENMP", {"1", "0"}, ATOMIC_FLAG_INIT};
     if (atomic_load(&forked) || !is_main_thread() || !find() || setting_choice(&setting) != 0) return false;
-    /* Another number would end threads of the other's regions, and start them again. */
+    /* For another number, OpenMP would end or start threads here, and again in the program's next region. */
     if (openmp.in_parallel() || openmp.most_threads() != threads) return false;
     openmp.parallel(work, NULL, (unsigned)threads, 0);
     return true;

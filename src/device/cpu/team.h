@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* Calls work(NULL) on that many threads, the caller included, and returns when all calls have. False: nothing
- * was done, as OpenMP is not loaded, has another number of threads, or is not for this thread. */
+ * was done, as OpenMP is not loaded, has another number of threads, or this is not the main thread. */
 bool pool_team_run(void (*work)(void *), int threads);
 
 /* In a forked child, where OpenMP's threads are missing. */

@@ -1,13 +1,13 @@
 /* Shifts of two words, llvm.fshl and llvm.fshr, become the GPU's funnel shift, one instruction. LLVM's code
- * generator has it for rotations alone, and makes four operations of a shift of two different words by a
- * number that only the run knows.
+ * generator uses it for rotations only, and expands a shift of two different words by a variable count into
+ * four instructions.
  *
  * Requires: the module in its final form, before code generation. Maintains: what the code does. */
 #include "compiler/ptx/ptx.h"
 
 #include <string.h>
 
-/* The instruction for a call; NULL: it is none of these, or LLVM has an instruction for it. */
+/* The instruction for a call. NULL: it is another call, or a rotation. */
 static const char *instruction_for(LLVMValueRef call) {
     if (!LLVMIsACallInst(call) || LLVMGetOperand(call, 0) == LLVMGetOperand(call, 1)) return NULL;
     const char *name = called_name(call);

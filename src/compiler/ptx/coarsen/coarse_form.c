@@ -100,10 +100,10 @@ struct survey {
     uint64_t widest;            /* bytes of an access that is not alike for all threads */
     uint64_t bytes;             /* of all such accesses */
     int accesses, instructions;
-    int operations; /* of the hardware, about: instructions, of which divisions have several */
+    int operations; /* instructions of the hardware, roughly */
 };
 
-/* Of a division of floats, or a square root. */
+/* Of a division of floats or a square root, roughly. */
 #define OPERATIONS_OF_DIVISION 12
 
 static int operations_of(LLVMValueRef i) {

@@ -241,7 +241,7 @@ static smelt_status build(struct coarsening *c) {
 
 /* How many of the hardware's threads a multiprocessor is to hold at once: all it can. ptxas then uses at most
  * 32 registers per thread, and loads the second round's elements late, but other threads fill the time. GPUs
- * that hold fewer ignore the wish. (GELU of bfloats on an H200, in us: 83.8, 79.0, 77.5, 75.7 with 1024,
+ * that hold fewer ignore the number. (GELU of bfloats on an H200, in us: 83.8, 79.0, 77.5, 75.7 with 1024,
  * 1280, 1536, 2048.) */
 #define RESIDENT 2048
 

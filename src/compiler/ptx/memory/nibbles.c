@@ -105,9 +105,9 @@ static bool find_lookup(struct unit *unit, LLVMValueRef load, struct lookup *l) 
 
 /* ---- Permutations. */
 
-/* A constant that NVIDIA's assembler does not know, so that it stays in a register: it would move a known one
- * to a register before each permutation, which was one instruction in ten of mxfp4 times vector. The builder
- * stands before `place`. */
+/* A constant whose value is hidden from NVIDIA's assembler, so that it stays in a register. The assembler
+ * would move a known one to a register before each permutation, which was one instruction in ten of mxfp4
+ * times vector. The builder is before `place`. */
 static LLVMValueRef keep(struct nibbles *n, uint32_t value, LLVMValueRef place) {
     LLVMBuilderRef b = n->unit->builder;
     if (!n->keeps) return constant_i32(n->unit, value);

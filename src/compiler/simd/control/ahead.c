@@ -1,13 +1,14 @@
-/* Loops in which a round's reduction over a simdgroup begins a long computation, as the exponentials of
- * attention do: each round computes the next round's reduction before it uses its own. Otherwise the
- * processor waits for the steps of both, one after the other.
+/* In loops whose rounds begin with a reduction over a simdgroup and a long computation from it, as of the
+ * exponentials of attention, each round computes the next round's reduction before it uses its own. Otherwise
+ * the processor waits for the reduction, and then for the computation.
  *
  *   do { s = sum(k[i]); use(s); i = next; } while (goes_on);
  *
  *   s = sum(k[i]);
  *   do { ahead = sum(k[goes_on ? next : i]); use(s); s = ahead; i = next; } while (goes_on);
  *
- * The last round loads what it has loaded before. The loop is one block without effects on memory.
+ * The last round computes its own reduction again, so it loads nothing that the loop does not. The loop is
+ * one block that does not write memory.
  *
  * Requires: the gang's code, with reductions marked by ahead_mark. */
 #include "compiler/simd/simd.h"
@@ -81,7 +82,8 @@ static int find(LLVMValueRef const *values, int count, LLVMValueRef value) {
     return -1;
 }
 
-/* Adds what the value is computed from. False: from more than counters and, where `memory`, loads. */
+/* Adds the value and what it is computed from. False: that includes phis other than counters, loads unless
+ * `memory`, or too much. */
 static bool collect(const struct ahead *a, struct slice *slice, LLVMValueRef value, bool memory) {
     if (!is_inside(a, value)) return true;
     if (LLVMIsAPHINode(value)) return find(a->counters, a->counter_count, value) >= 0;
@@ -221,8 +223,8 @@ static void write(struct ahead *a, LLVMBasicBlockRef before) {
     erase_unused(a);
 }
 
-/* The only way into the loop: a successor of a block. */
-static bool find_way_in(LLVMBasicBlockRef block, LLVMBasicBlockRef *from, unsigned *successor) {
+/* The only edge into the loop, as a successor of a block. */
+static bool find_entry_edge(LLVMBasicBlockRef block, LLVMBasicBlockRef *from, unsigned *successor) {
     int ways = 0;
     LLVMValueRef phi = LLVMGetFirstInstruction(block);
     if (!LLVMIsAPHINode(phi) || LLVMCountIncoming(phi) != 2) return false;
@@ -257,10 +259,10 @@ static bool analyse(struct ahead *a) {
 static void try_loop(struct ahead *a, struct arena *arena) {
     LLVMBasicBlockRef from = NULL;
     unsigned successor = 0;
-    if (!is_loop(a->block) || !find_way_in(a->block, &from, &successor)) return;
+    if (!is_loop(a->block) || !find_entry_edge(a->block, &from, &successor)) return;
     if (!analyse(a) || !begin_long_chain(a, arena)) return;
     LLVMBasicBlockRef before = flow_split_edge(a->unit, from, successor);
-    if (analyse(a)) write(a, before); /* the phis are others now */
+    if (analyse(a)) write(a, before); /* the split replaced phis */
 }
 
 smelt_status pass_simd_ahead(struct unit *unit) {

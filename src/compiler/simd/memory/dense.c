@@ -72,7 +72,7 @@ static void split_fours(struct simd *s, const struct dense *d, LLVMValueRef *val
 }
 
 /* ---- Halves that become floats. With 256 bits, conversions from memory are twice as fast as those from a
- * register, and words are ordered faster than halves. */
+ * register, and words are shuffled faster than halves. */
 
 static unsigned was_float(const struct simd *s) {
     static const char name[] = "smelt.was_float";
@@ -91,7 +91,7 @@ static LLVMValueRef load_floats(struct simd *s, const struct dense *d, int numbe
     return LLVMBuildFPExt(s->unit->builder, load(s, halves, d->address, number, d->align), floats, "");
 }
 
-/* The floats' truncation restores the halves; as all of them are extended, it is not in the code. */
+/* The truncated floats stand for the halves. As all of their uses extend them, no truncation is left. */
 static LLVMValueRef halves_of(struct simd *s, LLVMValueRef floats) {
     LLVMTypeRef halves = chunk_type(s, LLVMHalfTypeInContext(s->unit->context));
     LLVMValueRef truncated = LLVMBuildFPTrunc(s->unit->builder, floats, halves, "");

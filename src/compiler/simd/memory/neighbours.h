@@ -53,7 +53,7 @@ struct dense {
 bool dense_suits(const struct simd *s, int64_t size, int count);
 /* values: `count` vectors of bits, or of halves. */
 void dense_load(struct simd *s, const struct dense *dense, LLVMValueRef *values);
-/* The floats that a chunk's halves are, if dense_load loaded them as such; or NULL. */
+/* The floats from which dense_load truncated a chunk's halves; NULL: it did not. */
 LLVMValueRef dense_floats(const struct simd *s, LLVMValueRef halves);
 
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,

@@ -45,7 +45,7 @@ struct tile_pack {
     int64_t line_stride;
 };
 
-/* Runs of bytes that are read after a block: a vector engine fetches them while it multiplies. */
+/* Runs of bytes that are read after a block: a vector engine prefetches them while it multiplies. */
 #define TILE_AHEAD 3
 #define TILE_AHEAD_UNITS 8 /* that are multiplied between two fetches from each run */
 
@@ -61,7 +61,7 @@ struct tile_block {
     int64_t sums_row;
     bool fresh;       /* sums begin with 0, not with what is there */
     bool is_unsigned; /* TILE_UNIT_BYTE */
-    bool fetches;     /* what the members below say; any addresses will do */
+    bool fetches;     /* as the members below say, whose addresses need not be valid */
     const char *ahead[TILE_AHEAD];
     int64_t ahead_step;     /* bytes from fetch to fetch */
     const char *sums_ahead; /* of the next block, whose rows are sums_row apart, too */
