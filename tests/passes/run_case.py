@@ -11,7 +11,7 @@ A case is a file NAME.ll of LLVM text, with comments:
     ; run: all sink                              the first three; for ptx after ptx-target, whose machine LLVM's passes ask
     ; expect: store i32 %x, ptr {…}              is part of a line of the result, behind the lines of the expectations before;
                                                  {…} stands for anything, {NAME:…} for a word that is the same further on
-    ; absent: sdiv                               is in no line of it
+    ; absent: sdiv                               is in no line of it; {NAME:…} is the word that an expectation found
     ; fails: main.metal:3: …                     instead: the pass fails with this message, word for word
 
 Expectations hold for all runs above them, as far as the next `run` behind an expectation.
@@ -91,7 +91,7 @@ def problems(part, output):
         else:
             yield f"expected, and not found behind line {at}: {text}"
     for text in part.absent:
-        yield from (f"not expected: {line}" for line in lines if pattern_of(text, {}).search(line))
+        yield from (f"not expected: {line}" for line in lines if pattern_of(text, names).search(line))
 
 
 def execute(tools, path, engine, names, shape):

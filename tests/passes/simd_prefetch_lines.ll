@@ -13,8 +13,8 @@
 ; expect: load <8 x float>, ptr addrspace(5)
 ; expect: @smelt_runtime_gang_barrier
 ; expect: load <8 x float>, ptr addrspace(5)
-; absent: ptr addrspace(5) %13, i64 32
-; absent: ptr addrspace(5) %13, i64 96
+; absent: ptr addrspace(5) %{first:…}, i64 32
+; absent: ptr addrspace(5) %{first:…}, i64 96
 define void @__smelt_entry(ptr %context) {
 entry:
   %lane = call i32 @__smelt_lane()
