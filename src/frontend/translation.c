@@ -11,8 +11,8 @@
 #include "source/balance.h"
 #include "source/rewrite.h"
 
-#include <stdio.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -302,20 +302,24 @@ smelt_status metal_version_check(const char *what, int version) {
         what, version);
 }
 
-smelt_status translation_check_macros(const char *what, const char *const *macros) {
-    for (; macros && *macros; macros++) {
-        const char *macro = *macros, *end = macro;
-        if (isalpha((unsigned char)*end) || *end == '_')
-            while (isalnum((unsigned char)*end) || *end == '_') end++;
-        if (end != macro && *end == '(') { /* TIMES(a, b)=((a) * (b)) */
-            while (*end == '(' || isalnum((unsigned char)*end) || *end == '_' || *end == ',' || *end == ' ')
-                end++;
-            end += *end == ')';
-        }
-        if (end == macro || (*end && *end != '=') || strpbrk(end, "\n\r"))
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "%s: macro '%s' is invalid; expected NAME or NAME=TEXT, in one line", what, macro);
+/* "NAME", "NAME=TEXT" or "TIMES(a, b)=TEXT" of one line; a backslash at its end would join the next one. */
+static bool is_macro(const char *text) {
+    const char *end = text;
+    if (!isalpha((unsigned char)*end) && *end != '_') return false;
+    while (isalnum((unsigned char)*end) || *end == '_') end++;
+    if (*end == '(') {
+        do end++;
+        while (isalnum((unsigned char)*end) || (*end && strchr("_,. ", *end)));
+        if (*end++ != ')') return false;
     }
+    return (!*end || *end == '=') && !strpbrk(end, "\n\r") && text[strlen(text) - 1] != '\\';
+}
+
+smelt_status translation_check_macros(const char *what, const char *const *macros) {
+    for (; macros && *macros; macros++)
+        if (!is_macro(*macros))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "%s: macro '%s' is invalid; expected NAME or NAME=TEXT, in one line", what, *macros);
     return SMELT_OK;
 }
 
