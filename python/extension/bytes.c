@@ -74,7 +74,7 @@ void *bytes_of_numbers(PyObject *o, const char *what, const smelt_parameter *par
     if (parameter->dtype == SMELT_NO_DTYPE) {
         PyErr_Format(PyExc_TypeError,
                      "%s is a structure of %zu bytes; expected bytes, as from struct.pack(), "
-                     "or an array of NumPy's with fields",
+                     "or a NumPy structured array",
                      what, parameter->bytes);
         goto end;
     }

@@ -146,7 +146,7 @@ static void suggest_group(const int64_t threads[3], int64_t group[3]) {
     for (int d = 0; d < 3; d++) group[d] = threads[d] < most[d] ? threads[d] : most[d];
 }
 
-/* Whether `o` is a structured array of NumPy's, or a record of one: its dtype has fields. */
+/* Whether `o` is a NumPy structured array, or a record of one: its dtype has fields. */
 static bool has_fields(PyObject *o) {
     PyObject *dtype = PyObject_GetAttrString(o, "dtype"), *fields = NULL;
     if (dtype) fields = PyObject_GetAttrString(dtype, "fields");
@@ -155,6 +155,17 @@ static bool has_fields(PyObject *o) {
     Py_XDECREF(dtype);
     PyErr_Clear();
     return any;
+}
+
+/* Whether the fields of a structured array have the machine's byte order. */
+static bool has_native_fields(PyObject *o) {
+    PyObject *dtype = PyObject_GetAttrString(o, "dtype"), *native = NULL;
+    if (dtype) native = PyObject_GetAttrString(dtype, "isnative");
+    bool good = native && native != Py_False;
+    Py_XDECREF(native);
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+    return good;
 }
 
 static bool count_records(PyObject *o, int64_t *count) {
@@ -281,6 +292,11 @@ static PyObject *bytes_of_records(PyObject *o, const char *what, const smelt_par
                      "%s has structures of %zd bytes, expected %zu; numpy.dtype takes the 'offsets' and the "
                      "'itemsize' of a structure",
                      what, size, parameter->bytes);
+        goto end;
+    }
+    if (!has_native_fields(o)) {
+        PyErr_Format(PyExc_ValueError, "%s has fields of the other byte order; expected little-endian ones",
+                     what);
         goto end;
     }
     rows = one ? PyObject_CallMethod(o, "reshape", "i", 1) : Py_NewRef(o);

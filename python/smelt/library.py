@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -113,7 +114,7 @@ def library(
         compile_options: {"math_mode": "safe" | "relaxed" | "fast"}; of text only, as what follows.
         metal_version: "3.2" (the default), "4.0" …: what `__METAL_VERSION__` is.
         include_paths: folders in which `#include` looks.
-        macros: {"TILE": 16, "T": "half", "DEBUG": True}: what the text sees as `#define`; True is 1 and False is 0.
+        macros: {"TILE": 16, "T": "half", "DEBUG": True}: defined before the text; True is 1 and False is 0.
         compile: True compiles all functions now, for the CPU, so that what is wrong with one is raised here; a list of
             names compiles those. Functions that read function constants are left out by True, as their values come
             with `Library.function`.
@@ -139,7 +140,16 @@ def library(
 
 
 def _macro_strings(macros: Mapping[str, Any] | None) -> tuple[str, ...]:
-    return tuple(f"{name}={int(text) if isinstance(text, bool) else text}" for name, text in (macros or {}).items())
+    if macros is None:
+        return ()
+    if not isinstance(macros, Mapping):
+        raise TypeError(f"library: macros is of type {type(macros).__name__}; expected a dict, such as {{'TILE': 16}}")
+    for name, text in macros.items():
+        if "=" in str(name):
+            raise ValueError(f"library: macro name {name!r} is invalid; expected an identifier")
+        if not isinstance(text, (str, numbers.Number)):
+            raise TypeError(f"library: macro '{name}' is {text!r:.80}; expected a number, a bool or a string")
+    return tuple(f"{name}={int(text) if isinstance(text, bool) else text}" for name, text in macros.items())
 
 
 def _make(path: str | None, source: str | None, package: bytes | None, math: int, version: int,

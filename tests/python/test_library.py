@@ -401,6 +401,12 @@ def test_macros():
     assert out.tolist() == [10, 14, 18]
     with pytest.raises(ValueError, match="macro '4=x' is invalid; expected NAME or NAME=TEXT"):
         load(text, macros={"4": "x"})
+    with pytest.raises(ValueError, match="macro name 'A=B' is invalid; expected an identifier"):
+        load(text, macros={"A=B": 1})
+    with pytest.raises(TypeError, match="macro 'A' is None; expected a number, a bool or a string"):
+        load(text, macros={"A": None})
+    with pytest.raises(TypeError, match="macros is of type list; expected a dict"):
+        load(text, macros=["A=1"])
 
 
 def test_structures_are_records():
@@ -421,11 +427,13 @@ def test_structures_are_records():
     assert (particles["id"] == 14).all()
     with pytest.raises(ValueError, match=r"'all'\) has structures of 20 bytes, expected 32"):
         records.move(np.zeros(4, np.dtype([("at", "3f4"), ("mass", "f4"), ("id", "u4")])), by)
+    with pytest.raises(ValueError, match="has fields of the other byte order"):
+        records.move(particles.astype(layout.newbyteorder()), by)
     with pytest.raises(TypeError, match="is one record, but the kernel writes it"):
         records.move(particles[0, 0], by, threads=1)
     with pytest.raises(ValueError, match="not row-contiguous"):
         records.move(particles[:, 0], by)
-    with pytest.raises(TypeError, match=r"is a structure of 32 bytes; expected bytes, as from struct.pack\(\), or an array"):
+    with pytest.raises(TypeError, match=r"is a structure of 32 bytes; expected bytes, as from struct.pack\(\), or a NumPy structured array"):
         records.move(particles, [1, 2, 3])
 
 
