@@ -18,8 +18,11 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
 
+STOCK_RECORD = capturing._record
+
+
 class PretendedGraph:
-    """On a CPU: what graphs of CUDA do. A capture runs nothing, so that the cache's memory is put back."""
+    """On a CPU: does what a CUDA graph does. A capture runs nothing, so the cache's memory is put back."""
     count = replays = 0
 
     def __init__(self, work):
@@ -55,7 +58,7 @@ def _tensors(made):
 
 @pytest.fixture(autouse=True)
 def graphs(monkeypatch):
-    """Counts graphs; on a CPU it pretends them."""
+    """Counts graphs; on a CPU, stands in for them."""
     PretendedGraph.count = PretendedGraph.replays = 0
     if torch.cuda.is_available():
         stock = capturing._record
@@ -78,7 +81,7 @@ def graphs(monkeypatch):
             graph = PretendedGraph(work)
             return graph, vars(graph).pop("made")
         for name, stand_in in {"_is_gpu": lambda device: True, "_is_capturing": lambda device: False, "_stream": lambda device: 0,
-                               "_beside": lambda device, work: work(), "_record": pretend}.items():
+                               "_warm_up": lambda device, work: work(), "_record": pretend}.items():
             monkeypatch.setattr(capturing, name, stand_in)
     return PretendedGraph
 
@@ -204,7 +207,7 @@ def test_what_cannot_be_captured_is_a_warning(graphs, monkeypatch):
     model = decoder()
     capturing.capture_steps(model)
     cache = static_cache(model, torch.randint(3, 101, (2, 5), device=DEVICE))
-    with pytest.warns(RuntimeWarning, match="a step of LlamaForCausalLM cannot be captured as a graph of CUDA and runs as before: "
+    with pytest.warns(RuntimeWarning, match="a step of LlamaForCausalLM cannot be captured as a CUDA graph and runs as before: "
                                             "operation not permitted") as found:
         steps(model, cache, 6)
     assert len([w for w in found if w.category is RuntimeWarning]) == 1 and int(cache.get_seq_length()) == 11
@@ -232,3 +235,45 @@ def test_copies_of_a_model_have_graphs_of_their_own(graphs):
         assert bool((steps(model, static_cache(model, tokens), 4)[3] != 0).any())
     capturing.capture_steps(model)  # twice is once
     assert bool((steps(model, static_cache(model, tokens), 4)[3] != 0).any())
+
+
+@torch.no_grad()
+def test_a_cache_with_another_length_is_captured_again(graphs):
+    model = decoder()
+    capturing.capture_steps(model)
+    cache = static_cache(model, torch.randint(3, 101, (2, 5), device=DEVICE))
+    steps(model, cache, 4)
+    for layer in cache.layers:
+        layer.cumulative_length = layer.cumulative_length - 4
+    steps(model, cache, 4)
+    assert graphs.count == 2 and int(cache.get_seq_length()) == 9
+
+
+@torch.no_grad()
+def test_a_forward_that_is_no_method_is_captured(graphs):
+    """As accelerate sets it."""
+    model = decoder()
+    model.forward = functools.partial(type(model).forward, model)
+    capturing.capture_steps(model)
+    steps(model, static_cache(model, torch.randint(3, 101, (2, 5), device=DEVICE)), 4)
+    assert graphs.count == 1
+
+
+def test_what_is_no_module_is_an_error():
+    with pytest.raises(TypeError, match="capture_steps: model is of type str; expected a torch.nn.Module"):
+        capturing.capture_steps("model")
+
+
+def test_each_gpu_has_streams_of_its_own(monkeypatch):
+    captures = []
+
+    def graph(_, stream=None):
+        captures.append(stream)
+        return contextlib.nullcontext()
+    for name, stand_in in {"CUDAGraph": object, "Stream": lambda device: [device], "device": contextlib.nullcontext, "graph": graph}.items():
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+    capturing._streams.cache_clear()
+    for index in (0, 1, 0):
+        STOCK_RECORD(lambda: None, torch.device("cuda", index))
+    capturing._streams.cache_clear()
+    assert [stream[0].index for stream in captures] == [0, 1, 0] and captures[0] is captures[2]

@@ -1,4 +1,4 @@
-"""Steps of a decoder as graphs of CUDA, which are captured once and replayed: `capture_steps`."""
+"""Steps of a decoder as CUDA graphs, which are captured once and replayed: `capture_steps`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,28 @@ from smelt.torch.plans import is_watched
 
 __all__ = ["capture_steps"]
 
-_MOST = 8  # graphs of one cache; each has memory of its own
-_EAGER = 2  # steps of a kind that run as they are before one is captured: kernels are compiled, libraries take their memory
+_MOST = 8  # graphs per cache; each has its own memory
+_EAGER = 2  # steps of a kind that run uncaptured first: kernels are compiled, and libraries allocate their memory
 _STEPS = "_smelt_steps"  # the attribute of a model that has its graphs
 _VALUES = (type(None), bool, int, float, str, torch.dtype)
 
 
 def capture_steps(model: nn.Module) -> None:
-    """Makes calls of the model that decode one token with a static cache replay a graph of CUDA, in place.
+    """Changes the model in place: calls that decode one token with a static cache replay a CUDA graph.
 
     A call is replayed if all of this holds; other calls run as before:
-    - the model is in eval mode and on one GPU; gradients, autocast and everything that watches operations are off;
-    - the cache is a StaticCache of transformers whose layers are all StaticLayer and have memory, and the rest of the
+    - the model is in eval mode and on one GPU; gradients, autocast, torch's modes and transforms, tracing and the profiler
+      are off;
+    - the cache is a StaticCache of transformers whose layers are all StaticLayer and are initialised, and the other
       arguments are tensors on that GPU, numbers, strings, and lists and dicts of these;
-    - two calls of the same kind came before: with the same cache, stream, shapes and values of what is no tensor.
+    - two calls of the same kind came before: with the same cache, stream, dtypes and shapes, and equal arguments otherwise.
 
-    Results are copies, which later calls leave alone. Weights may be changed in place and moved. A call that cannot be
-    captured, as it waits for the GPU, is a warning, and its kind runs as before. Code in Python (hooks, print) runs only
-    when a graph is captured. After a module or a Parameter was replaced by another, call this again."""
+    Results are copies, which later calls do not change. Weights may be changed in place, and moved. If a call cannot be
+    captured, for example because it waits for the GPU, there is a warning, and calls of its kind run as before. Python code
+    (hooks, print) runs only when a graph is captured. After replacing a module or a Parameter by another, call this again.
+    TypeError for anything but a module."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"capture_steps: model is of type {type(model).__name__}; expected a torch.nn.Module")
     setattr(model, _STEPS, _Steps(model))
     if "forward" in vars(model) and getattr(model.forward, "_captures", False):
         return
@@ -42,8 +46,8 @@ def capture_steps(model: nn.Module) -> None:
 
     @functools.wraps(stock)
     def forward(self: Any, *args: Any, **named: Any) -> Any:
-        # The bound function is looked up again, since a copy of the model has its own.
-        call = functools.partial(stock.__func__, self)
+        # Bound again, since a copy of the model is another self. Libraries such as accelerate put other callables here.
+        call = functools.partial(stock.__func__, self) if isinstance(stock, types.MethodType) else stock
         if torch.compiler.is_compiling() or torch.is_grad_enabled() or self.training:
             return call(*args, **named)
         return getattr(self, _STEPS).call(call, args, named)
@@ -93,12 +97,12 @@ class _Steps:
             graphs[key] = state + 1
             if len(graphs) > _MOST:
                 graphs.pop(next(iter(graphs)))
-            return _beside(device, functools.partial(forward, *args, **named)) if state else forward(*args, **named)
+            return _warm_up(device, functools.partial(forward, *args, **named)) if state else forward(*args, **named)
         try:
             graph = _Graph(self._model(), forward, args, named, tensors, caches[0])
         except (RuntimeError, TypeError) as error:
             graphs[key] = None
-            warnings.warn(f"smelt.torch: a step of {type(self._model()).__name__} cannot be captured as a graph of CUDA and "
+            warnings.warn(f"smelt.torch: a step of {type(self._model()).__name__} cannot be captured as a CUDA graph and "
                           f"runs as before: {error}", RuntimeWarning, stacklevel=3)
             return forward(*args, **named)
         graphs[key] = graph
@@ -113,7 +117,7 @@ class _Graph:
         # What the graph reads where it lies, which must still be there when it is replayed.
         self._read = [*model.parameters(), *model.buffers(), *_memory(cache)]
         self._places = [x.data_ptr() for x in self._read]
-        self._layers = [(weakref.ref(layer), layer.keys, layer.values) for layer in cache.layers]
+        self._layers = [(weakref.ref(layer), _of_layer(layer)) for layer in cache.layers]
         if any(x.device != tensors[0].device for x in self._read):
             raise RuntimeError("the model is not on one GPU")
         self._inputs = [x.clone() for x in tensors]
@@ -125,9 +129,9 @@ class _Graph:
 
     def fits(self) -> bool:
         """Is all that it reads where it was?"""
-        for layer, keys, values in self._layers:
-            here = layer()
-            if here is None or here.keys is not keys or here.values is not values:
+        for reference, tensors in self._layers:
+            layer = reference()
+            if layer is None or any(now is not then for now, then in zip(_of_layer(layer), tensors)):
                 return False
         return _same_places(self._read, self._places)
 
@@ -141,7 +145,7 @@ class _Graph:
 # ---- Arguments and results.
 
 def _describe(value: Any, tensors: list, caches: list) -> Any:
-    """What a call depends on besides the elements of its tensors, which are added to the lists, as caches are."""
+    """What a call depends on, except the elements of its tensors. Tensors and caches are added to the lists."""
     if isinstance(value, torch.Tensor):
         if type(value) not in (torch.Tensor, nn.Parameter) or (tensors and value.device != tensors[0].device):
             raise _Uncapturable
@@ -171,7 +175,7 @@ def _with_tensors(value: Any, left: Iterator[torch.Tensor]) -> Any:
 
 
 class _TheCache:
-    """In a kept result, the place of the cache, which may not be kept alive."""
+    """Stands for the cache in a kept result, which must not keep the cache alive."""
 
 
 def _map(value: Any, of_tensor: Callable, of_other: Callable) -> Any:
@@ -180,7 +184,8 @@ def _map(value: Any, of_tensor: Callable, of_other: Callable) -> Any:
     if type(value) in (tuple, list):
         return type(value)(_map(each, of_tensor, of_other) for each in value)
     if isinstance(value, dict):  # transformers' ModelOutput, too
-        return type(value)(**{name: _map(each, of_tensor, of_other) for name, each in value.items()})
+        mapped = {name: _map(each, of_tensor, of_other) for name, each in value.items()}
+        return mapped if type(value) is dict else type(value)(**mapped)
     return of_other(value)
 
 
@@ -220,7 +225,7 @@ def _is_gpu(device: torch.device) -> bool:
 
 
 def _of_layer(layer: Any) -> list:
-    # Older versions of transformers have no length here, but get positions as an argument.
+    # Layers of older versions of transformers lack a length: there, positions are an argument.
     return [layer.keys, layer.values, *([layer.cumulative_length] if hasattr(layer, "cumulative_length") else [])]
 
 
@@ -242,10 +247,16 @@ def _stream(device: torch.device) -> int:
     return torch.cuda.current_stream(device).cuda_stream
 
 
-def _beside(device: torch.device, work: Callable) -> Any:
-    """work() on another stream, as graphs are captured, in order with the current one."""
+@functools.cache
+def _streams(device: torch.device) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
+    """The streams for warming up and for capturing. Always the same ones, since cuBLAS keeps memory for each stream."""
+    return torch.cuda.Stream(device), torch.cuda.Stream(device)
+
+
+def _warm_up(device: torch.device, work: Callable) -> Any:
+    """work() on another stream, as when it is captured, in order with the current one."""
     here = torch.cuda.current_stream(device)
-    side = torch.cuda.Stream(device)
+    side, _ = _streams(device)
     side.wait_stream(here)
     with torch.cuda.stream(side):
         made = work()
@@ -255,8 +266,9 @@ def _beside(device: torch.device, work: Callable) -> Any:
 
 
 def _record(work: Callable, device: torch.device) -> tuple[Any, Any]:
-    """The graph that work() launches, none of which runs, and its result, which has elements after each replay."""
+    """A graph of what work() launches, which does not run now, and its result, whose elements each replay sets."""
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.device(device), torch.cuda.graph(graph):
+    # torch's own stream for captures is of the GPU that the first capture in the process was on.
+    with torch.cuda.device(device), torch.cuda.graph(graph, stream=_streams(device)[1]):
         made = work()
     return graph, made

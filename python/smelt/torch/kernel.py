@@ -109,7 +109,7 @@ class TorchMetalKernel:
         self.op = Op(self.name, self._function())
         """The operation; its `overload` is torch's object."""
         self.op.fake(self._fake)
-        self.op._without_vjp = "give torch_defn or vjp where the kernel is made"
+        self.op._vjp_advice = "give torch_defn or vjp where the kernel is made"
         if vjp is not None:
             self.op.vjp(functools.partial(self._given_vjp, vjp), differentiable=differentiable)
         elif torch_defn is not None:
@@ -409,7 +409,7 @@ class TorchMetalKernel:
     # ---- Checks.
 
     def _check_call(self, inputs: Sequence, grid: Any, group: Any) -> None:
-        """What torch's dispatcher would refuse with a page about its schema."""
+        """Names a wrong argument in a sentence; torch's dispatcher would print its schema."""
         for (name, kind), x in zip(self.types.items(), inputs):
             if kind is torch.Tensor and not isinstance(x, torch.Tensor):
                 raise TypeError(f"{self.name}: input '{name}' is of type {type(x).__name__}; expected a torch.Tensor")

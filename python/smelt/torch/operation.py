@@ -67,7 +67,7 @@ class Op:
         self._function = function
         self._fresh = fresh
         self._vjp: Callable | None = None
-        self._without_vjp = "give one with .vjp"  # advice
+        self._vjp_advice = "give one with .vjp"
         self._vjp_op: Any = None
         self._vjp_step: Any = None
         self._fake: Callable | None = None
@@ -201,7 +201,7 @@ class Op:
 
     def _backward(self, ctx: Any, *cotangents: Any) -> tuple:
         if self._vjp is None:
-            raise RuntimeError(f"{self.name} has no VJP, and no gradient goes through it; {self._without_vjp}")
+            raise RuntimeError(f"{self.name} has no VJP, and no gradient goes through it; {self._vjp_advice}")
         primals, outputs = _kept(ctx)
         filled = _cotangents(cotangents, outputs)
         wanted = list(ctx.needs_input_grad[:len(primals)]) + [False] * (len(primals) - len(ctx.needs_input_grad))

@@ -52,8 +52,8 @@ def optimize(model: nn.Module, *, weights: str | None = None, capture: bool = Fa
     weights: "int4" (affine, groups of 64), "int8" (the same with 8 bits) or "fp8" (e4m3 with a power of two per 32
     elements) also packs the weights of linear layers, which rounds them; None leaves them as they are. A layer that
     shares its weights with an embedding is left.
-    capture: calls that decode one token with a static cache replay a graph of CUDA (smelt.torch.capturing says when), and
-    generate() takes a static cache and does not compile, if its arguments say nothing else.
+    capture: calls that decode one token with a static cache replay a CUDA graph (smelt.torch.capturing says when), and
+    generate() takes a static cache and does not compile, unless its arguments say otherwise.
     Modules stay on their devices. Only replaced parts with unpacked weights have gradients by their weights.
     Returns a Report. ValueError for other weights, or for a model without any part that can be replaced."""
     if not isinstance(model, nn.Module):
@@ -144,7 +144,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         weight, graded = self.weight, torch.is_grad_enabled()
-        # As the operation does, without the time that it takes of a decoder's step.
+        # What the operation computes, without the dispatcher's time, which counts in a decoder's step.
         if (is_simple(x, graded) and is_simple(weight, graded) and weight.dtype == x.dtype and x.numel() > 0
                 and not is_watched()):
             return _apply("rms_norm", (x, weight), numbers=(self.eps,), torch=True)

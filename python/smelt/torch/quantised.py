@@ -103,7 +103,7 @@ class QuantizedLinear(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         codes, scales, biases, form = self.codes, self.scales, self.biases, self.form
-        # As the operation does, without the time that it takes of a decoder's step.
+        # What the operation computes, without the dispatcher's time, which counts in a decoder's step.
         if is_simple(x, torch.is_grad_enabled()) and _is_few(x, codes, scales, biases) and not is_watched():
             out = _quantized_matmul_of(x, codes, scales, biases, form.bits, form.group_size, MODES[form.mode])
         else:
@@ -112,7 +112,7 @@ class QuantizedLinear(nn.Module):
 
     @classmethod
     def joined(cls, parts: Sequence[QuantizedLinear]) -> QuantizedLinear:
-        """One layer whose results are those of the parts, one behind the other. They have one form, and no bias."""
+        """One layer whose result is the concatenation of the parts' results. The parts have the same form, and no bias."""
         planes = [None if parts[0].biases is None and name == "biases" else torch.cat([getattr(part, name) for part in parts])
                   for name in ("codes", "scales", "biases")]
         return cls(*planes, None, parts[0].form)  # type: ignore[arg-type]
