@@ -264,16 +264,43 @@ def test_what_is_no_module_is_an_error():
         capturing.capture_steps("model")
 
 
-def test_each_gpu_has_streams_of_its_own(monkeypatch):
-    captures = []
+class PretendedCuda:
+    """Current streams, and torch.cuda.graph as in older versions of torch: if a capture fails, its stream stays current."""
 
-    def graph(_, stream=None):
-        captures.append(stream)
-        return contextlib.nullcontext()
-    for name, stand_in in {"CUDAGraph": object, "Stream": lambda device: [device], "device": contextlib.nullcontext, "graph": graph}.items():
-        monkeypatch.setattr(torch.cuda, name, stand_in)
-    capturing._streams.cache_clear()
+    def __init__(self, monkeypatch):
+        self.current, self.captures = "user's", []
+        for name, stand_in in {"CUDAGraph": object, "Stream": lambda device: [device], "device": contextlib.nullcontext,
+                               "current_stream": lambda device: self.current, "stream": self.stream, "graph": self.graph}.items():
+            monkeypatch.setattr(torch.cuda, name, stand_in)
+        monkeypatch.setattr(capturing, "_streams", functools.cache(capturing._streams.__wrapped__))
+
+    @contextlib.contextmanager
+    def stream(self, stream):
+        before, self.current = self.current, stream
+        try:
+            yield
+        finally:
+            self.current = before
+
+    @contextlib.contextmanager
+    def graph(self, _, stream=None):
+        before, self.current = self.current, stream
+        self.captures.append(stream)
+        yield
+        self.current = before
+
+
+def test_each_gpu_has_streams_of_its_own(monkeypatch):
+    cuda = PretendedCuda(monkeypatch)
     for index in (0, 1, 0):
         STOCK_RECORD(lambda: None, torch.device("cuda", index))
-    capturing._streams.cache_clear()
-    assert [stream[0].index for stream in captures] == [0, 1, 0] and captures[0] is captures[2]
+    assert [stream[0].index for stream in cuda.captures] == [0, 1, 0] and cuda.captures[0] is cuda.captures[2]
+
+
+def test_a_capture_that_fails_leaves_the_current_stream(monkeypatch):
+    def fail():
+        raise RuntimeError("operation not permitted when stream is capturing")
+    cuda = PretendedCuda(monkeypatch)
+    with pytest.raises(RuntimeError, match="not permitted"):
+        STOCK_RECORD(fail, torch.device("cuda", 0))
+    assert cuda.current == "user's"

@@ -47,7 +47,7 @@ def capture_steps(model: nn.Module) -> None:
     @functools.wraps(stock)
     def forward(self: Any, *args: Any, **named: Any) -> Any:
         # Bound again, since a copy of the model is another self. Libraries such as accelerate put other callables here.
-        call = functools.partial(stock.__func__, self) if isinstance(stock, types.MethodType) else stock
+        call: Callable = functools.partial(stock.__func__, self) if isinstance(stock, types.MethodType) else stock
         if torch.compiler.is_compiling() or torch.is_grad_enabled() or self.training:
             return call(*args, **named)
         return getattr(self, _STEPS).call(call, args, named)
@@ -268,7 +268,9 @@ def _warm_up(device: torch.device, work: Callable) -> Any:
 def _record(work: Callable, device: torch.device) -> tuple[Any, Any]:
     """A graph of what work() launches, which does not run now, and its result, whose elements each replay sets."""
     graph = torch.cuda.CUDAGraph()
-    # torch's own stream for captures is of the GPU that the first capture in the process was on.
-    with torch.cuda.device(device), torch.cuda.graph(graph, stream=_streams(device)[1]):
+    # torch's own stream for captures belongs to the GPU of the process's first capture. The current stream is set again
+    # because older versions of torch leave the capture's stream current when a capture fails.
+    with (torch.cuda.device(device), torch.cuda.stream(torch.cuda.current_stream(device)),
+          torch.cuda.graph(graph, stream=_streams(device)[1])):
         made = work()
     return graph, made
