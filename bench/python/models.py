@@ -5,9 +5,9 @@
 Weights are random. Both sides run in turns; a row has the medians of both and how many times as fast smelt's is. Jobs:
 vit (float32), sam (ViT-H's image encoder, 1024²; its --layers are rounded up to a multiple of 8), prefill and decode (a
 Llama of 8 billion parameters, 4096 tokens; of its 32 equal layers --layers are run), decode-int4 (weights packed to 4
-bits, next to bfloat16), call (the host's time of one call of attention, next to torch's own). prefill-int4 is prefill with packed weights. decode-captured and
-decode-int4-captured replay a step of both sides as a graph of CUDA, which takes no time of the host. generate-int4 is
-model.generate() of both, smelt's with capture=True."""
+bits, next to bfloat16), call (the host's time of one call of attention, next to torch's own). prefill-int4 is prefill
+with packed weights. decode-captured and decode-int4-captured replay a step of both sides as a CUDA graph, which takes
+little of the host's time. generate-int4 is model.generate() of both, smelt's with capture=True."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def llama(to: Settings, weights: str | None) -> tuple[Any, Any]:
 
 
 def captured(work: Work, cache: Any) -> Work:
-    """The replay of a graph of CUDA, captured from the work, with the memory of the cache as it is before."""
+    """The replay of a CUDA graph, captured from the work, with the memory of the cache as it is before."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -141,7 +141,7 @@ def decode(to: Settings, weights: str | None = None, capture: bool = False) -> N
 
 
 def generate(to: Settings) -> None:
-    """Tokens of generate() after 4096, per token: of stock with its defaults, and of smelt's with captured steps."""
+    """The time per token of generate() after 4096 tokens: stock with its defaults, and smelt's with captured steps."""
     config = transformers.LlamaConfig(**LLAMA_8B, num_hidden_layers=to.layers, bos_token_id=1, eos_token_id=None)
     with torch.device(to.device):
         stock = transformers.LlamaForCausalLM(config).eval().to(torch.bfloat16)
