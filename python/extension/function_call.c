@@ -302,6 +302,8 @@ static PyObject *bytes_of_records(PyObject *o, const char *what, const smelt_par
     rows = one ? PyObject_CallMethod(o, "reshape", "i", 1) : Py_NewRef(o);
     if (rows) bytes = PyObject_CallMethod(rows, "view", "s", "uint8");
     if (rows && !bytes && PyErr_ExceptionMatches(PyExc_ValueError)) fail_strided(what);
+    if (rows && !bytes && PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_Format(PyExc_TypeError, "%s has fields of Python objects; expected numbers", what);
 end:
     Py_XDECREF(rows);
     Py_XDECREF(item_size);

@@ -427,6 +427,8 @@ def test_structures_are_records():
     assert (particles["id"] == 14).all()
     with pytest.raises(ValueError, match=r"'all'\) has structures of 20 bytes, expected 32"):
         records.move(np.zeros(4, np.dtype([("at", "3f4"), ("mass", "f4"), ("id", "u4")])), by)
+    with pytest.raises(TypeError, match=r"'all'\) has fields of Python objects; expected numbers"):
+        records.move(np.zeros(2, {"names": ["name"], "formats": ["O"], "itemsize": 32}), by)
     with pytest.raises(ValueError, match="has fields of the other byte order"):
         records.move(particles.astype(layout.newbyteorder()), by)
     with pytest.raises(TypeError, match="is one record, but the kernel writes it"):
