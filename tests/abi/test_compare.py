@@ -14,7 +14,7 @@ from compare import HERE, SKIPPED, SOURCES
 CHANGES = {
     "a field in the middle": (r"    double timeout; ", r"    int early; double timeout; ", "early"),
     "a field's type": (r"bool cache_hit;", r"int64_t cache_hit;", "cache_hit"),
-    "a structure that grows": (r"    uint64_t reserved\[8\];\n\} smelt_kernel_desc", r"    uint64_t reserved[9];\n} smelt_kernel_desc",
+    "a structure that grows": (r"    uint64_t reserved\[7\];\n\} smelt_kernel_desc", r"    uint64_t reserved[8];\n} smelt_kernel_desc",
                                "smelt_kernel_desc"),
     "a field from the reserved words": (r"    uint64_t reserved\[8\];\n\} smelt_launch_desc",
                                         r"    uint64_t later; uint64_t reserved[7];\n} smelt_launch_desc", "later"),

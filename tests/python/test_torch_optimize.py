@@ -164,6 +164,29 @@ def test_what_differs_is_left_and_reported():
     assert str(report).startswith("replaced: 2 × int8 weights\nleft: 0: ")
 
 
+def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
+    cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+    return tuple(x * cos + torch.cat([-x[..., 8:], x[..., :8]], -1) * sin for x in (q, k))
+
+
+class Rotates(nn.Module):
+    head_dim = 16
+
+    def forward(self, q, k, cos, sin, **options):
+        return apply_rotary_pos_emb(q, k, cos, sin, **options)
+
+
+def test_rotary_positions_of_other_forms_are_stocks():
+    model = nn.ModuleList([Rotates()])
+    assert "rotary positions" in str(smelt.torch.optimize(model))
+    cos, sin = torch.randn(2, 5, 16), torch.randn(2, 5, 16)
+    for shape, dtype, options in [((2, 3, 5, 16), torch.float32, {}), ((2, 3, 5, 16), torch.bfloat16, {}),
+                                  ((2, 5, 3, 16), torch.float32, {"unsqueeze_dim": 2})]:
+        q, k = torch.randn(shape), torch.randn(shape).to(dtype)
+        for theirs, ours in zip(apply_rotary_pos_emb(q, k, cos, sin, **options), model[0](q, k, cos, sin, **options)):
+            torch.testing.assert_close(ours, theirs)
+
+
 def test_shared_weights_are_left():
     model = decoder("Llama", tie_word_embeddings=True)
     report = smelt.torch.optimize(model, weights="int4")

@@ -262,11 +262,6 @@ _rotated = TorchMetalKernel(
     threads_per_threadgroup=lambda q, *_: (q.shape[3], 1, 1))
 
 
-def _apply_rotary(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor,
-                  unsqueeze_dim: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
-    return _rotated(q, k, cos, sin)
-
-
 _ROTARY = "apply_rotary_pos_emb"
 
 
@@ -290,9 +285,17 @@ def _build_rotary(module: Any) -> nn.Module:
         expected = stock(q, k, cos, sin)
     except Exception as error:  # another signature, or other shapes
         raise _Differs(f"its rotary positions cannot be compared: {error}") from error
-    for theirs, ours in zip(expected, _apply_rotary(q, k, cos, sin)):
+    for theirs, ours in zip(expected, _rotated(q, k, cos, sin)):
         _compare("pairs half a head apart", theirs, ours)
-    scope = {**forward.__globals__, _ROTARY: _apply_rotary}
+
+    def apply(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, *more: Any, **options: Any) -> Any:
+        # Heads that are not dimension 1, positions to be selected, and two dtypes are left to the model's function.
+        default = all(value is None or (isinstance(value, int) and value == 1) for value in options.values())
+        if more or not default or q.dtype != k.dtype:
+            return stock(q, k, cos, sin, *more, **options)
+        return _rotated(q, k, cos, sin)
+
+    scope = {**forward.__globals__, _ROTARY: apply}
     changed = types.FunctionType(forward.__code__, scope, forward.__name__, forward.__defaults__, forward.__closure__)
     changed.__kwdefaults__ = forward.__kwdefaults__
     module.forward = types.MethodType(changed, module)

@@ -113,9 +113,9 @@ class QuantizedLinear(nn.Module):
     @classmethod
     def joined(cls, parts: Sequence[QuantizedLinear]) -> QuantizedLinear:
         """One layer whose result is the concatenation of the parts' results. The parts have the same form, and no bias."""
-        planes = [None if parts[0].biases is None and name == "biases" else torch.cat([getattr(part, name) for part in parts])
-                  for name in ("codes", "scales", "biases")]
-        return cls(*planes, None, parts[0].form)  # type: ignore[arg-type]
+        codes, scales = (torch.cat([getattr(part, name) for part in parts]) for name in ("codes", "scales"))
+        biases = [part.biases for part in parts if part.biases is not None]
+        return cls(codes, scales, torch.cat(biases) if biases else None, None, parts[0].form)
 
     def extra_repr(self) -> str:
         return f"{self.codes.shape[1] * 32 // self.form.bits}, {self.codes.shape[0]}, {self.form}"
