@@ -346,7 +346,9 @@ typedef struct smelt_attention_desc {
      * 65535): (batches, heads, rows, L) and (batches, heads, rows, W) of q's dtype. The elements of a
      * key's line and column are added to its score. smelt_attention_vjp does not accept them. */
     smelt_array *bias_lines, *bias_columns;
-    uint64_t reserved[6];
+    bool rows_first; /* *out lies in memory as (batches, rows, heads, D_v): a layer that joins the heads of a
+                        row reads it without a copy. smelt_attention_vjp ignores it */
+    uint64_t reserved[5];
 } smelt_attention_desc;
 
 /* *out: (batches, heads, rows, D_v) of the inputs' dtype; 0 in rows that see no key. *logsumexp, unless NULL:

@@ -18,7 +18,8 @@ kernel void smelt_attention(device const T *q [[buffer(0)]], device const T *k [
     auto queries = operand_rows(q, 0, group.z, group.y, size.heads, size.depth, size.rows, size);
     auto keys = operand_rows(k, 1, group.z, key_head, key_heads, size.depth, size.keys, size);
     auto values = operand_rows(v, 2, group.z, key_head, key_heads, size.value_depth, size.keys, size);
-    auto results = rows_of(out + head * size.rows * size.value_depth, size.value_depth, size.rows);
+    auto results = tensor(out + result_at(group.z, group.y, 0, size), dextents<int, 2>(size.value_depth, size.rows),
+                          array<long, 2>{1, size.result.row});
     auto own_queries = queries.slice(0, first);
 
     matmul2d<matmul2d_descriptor(ROWS, KEYS, D, false, true), execution_simdgroup> score;

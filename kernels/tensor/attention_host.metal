@@ -107,10 +107,10 @@ kernel void smelt_attention_host(device const T *q [[buffer(0)]], device const T
         if (row < size.rows) sums[head * size.rows + row] = top[p] + log(sum[p]);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    device T *result = out + (head * size.rows + first) * size.value_depth;
+    device T *result = out + result_at(group.z, group.y, first, size);
     for (int row = 0; row < rows; row++) {
         const float factor = factors[row];
         for (int i = lane; i < size.value_depth; i += LANES)
-            result[row * size.value_depth + i] = end > 0 ? (T)(totals[row * D + i] * factor) : (T)0;
+            result[row * size.result.row + i] = end > 0 ? (T)(totals[row * D + i] * factor) : (T)0;
     }
 }

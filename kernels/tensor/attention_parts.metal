@@ -11,7 +11,7 @@
 //   ATTENTION_SINKS   1: there is a score for each head that takes its part of the sum and has no value
 //
 // q and out: batches × heads × rows × depth (value_depth). k and v: batches × key_heads × keys × depth (value_depth), where
-// heads is a multiple of key_heads.
+// heads is a multiple of key_heads. size.result locates the rows of out.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
@@ -34,6 +34,9 @@ struct attention_size {
         int batch, head, count;   // how many matrices further the next batch and head are, and how many there are
         int unused;
     } places[3]; // of q, k and v; for attention_warpgroups.metal, and where ATTENTION_PLACED is 1
+    struct {
+        long batch, head, row; // in elements: from one to the next
+    } result; // out of the forward kernels
 };
 
 #if ATTENTION_MASK == 4
@@ -63,6 +66,11 @@ inline auto operand_rows(device const T *data, int operand, int batch, int head,
 #else
     return rows_of(data + ((long)batch * heads + head) * rows * columns, columns, rows);
 #endif
+}
+
+// Where a row of out begins.
+inline long result_at(int batch, int head, int row, constant attention_size &size) {
+    return batch * size.result.batch + head * size.result.head + row * size.result.row;
 }
 
 #if ATTENTION_MASK == 4

@@ -63,7 +63,7 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
     threadgroup row_state shared_states[SIMDGROUPS][ROWS];
     const int part = group.x % size.parts, first = group.x / size.parts * ROWS;
     const int together = size.heads / size.key_heads, lines = together * size.rows;
-    const long first_line = ((long)group.z * size.heads + (long)group.y * together) * size.rows; // of q and out
+    const long first_line = ((long)group.z * size.heads + (long)group.y * together) * size.rows; // of q
     const long key_head = (long)group.z * size.key_heads + group.y;
     device const T *keys = k + key_head * size.keys * size.depth, *values = v + key_head * size.keys * size.value_depth;
     const int lane = lane_index % LANES, own = lane_index / LANES;
@@ -158,12 +158,13 @@ kernel void smelt_attention_split(device const T *q [[buffer(0)]], device const 
             fades[s] = faded(shared_states[s][r].top, now);
             sum += shared_states[s][r].sum * fades[s];
         }
-        const long line = first_line + first + r;
+        const int own_line = first + r, head = group.y * together + own_line / size.rows;
+        const long line = first_line + own_line, result = result_at(group.z, head, own_line % size.rows, size);
         for (int i = thread_index; i < size.value_depth; i += 32 * SIMDGROUPS) {
             float value = 0;
             for (int s = 0; s < SIMDGROUPS; s++) value += shared_values[s][r][i] * fades[s];
             if (size.parts == 1)
-                out[line * size.value_depth + i] = (T)(sum == 0 ? 0.0f : value / sum);
+                out[result + i] = (T)(sum == 0 ? 0.0f : value / sum);
             else
                 part_values[(line * size.parts + part) * size.value_depth + i] = value;
         }
@@ -183,6 +184,8 @@ kernel void smelt_attention_join(device const float *part_values [[buffer(0)]], 
                                  device float *log_sums [[buffer(5)]], uint group [[threadgroup_position_in_grid]],
                                  uint thread_index [[thread_index_in_threadgroup]]) {
     const long line = group;
+    const int head = group / size.rows;
+    const long result = result_at(head / size.heads, head % size.heads, group % size.rows, size);
     device const float *states = part_states + line * size.parts * 2;
     device const float *values = part_values + line * size.parts * size.value_depth;
     float now = -INFINITY, sum = 0;
@@ -192,7 +195,7 @@ kernel void smelt_attention_join(device const float *part_values [[buffer(0)]], 
         float value = 0;
 #pragma unroll 8
         for (int p = 0; p < size.parts; p++) value = fma(values[p * size.value_depth + i], faded(states[2 * p], now), value);
-        out[line * size.value_depth + i] = (T)(sum == 0 ? 0.0f : value / sum);
+        out[result + i] = (T)(sum == 0 ? 0.0f : value / sum);
     }
     if (thread_index == 0) log_sums[line] = log_of_sum(now, sum);
 }

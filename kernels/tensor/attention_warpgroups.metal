@@ -378,11 +378,12 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             const int at = row + i * 8;
             if (at >= size.rows) continue;
             const long line = (long)own.head * size.rows + at;
+            device T *const result = out + result_at(own.batch, own.head_of_batch, at, size) + column;
             if (column == 0) log_sums[line] = log_of_sum(state.top[i], all);
 #pragma unroll
             for (int j = 0; j < D / 8; j++)
                 if (j * 8 + column < size.value_depth)
-                    *(device vec<T, 2> *)(out + line * size.value_depth + j * 8 + column) =
+                    *(device vec<T, 2> *)(result + j * 8) =
                         vec<T, 2>(T(sums[j * 4 + i * 2] * factor), T(sums[j * 4 + i * 2 + 1] * factor));
         }
     }

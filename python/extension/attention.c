@@ -87,6 +87,7 @@ static PyObject *attention_of(PyObject *self, PyObject *const *objects, Py_ssize
     desc.q = arrays[0], desc.k = arrays[1], desc.v = arrays[2], desc.mask = arrays[3], desc.sinks = arrays[4];
     desc.bias_lines = arrays[5], desc.bias_columns = arrays[6];
     desc.causal = causal;
+    desc.rows_first = true;
     Py_BEGIN_ALLOW_THREADS status = smelt_attention(&desc, &made[0], with_sums ? &made[1] : NULL);
     Py_END_ALLOW_THREADS if (status != SMELT_OK) {
         raise_status(status);
@@ -128,8 +129,9 @@ static PyMethodDef functions[] = {
      "sums: smelt_attention. mask and sinks may be None."},
     {"attention_of", (PyCFunction)(void (*)(void))attention_of, METH_FASTCALL,
      "attention_of(q, k, v, mask, sinks, bias_lines, bias_columns, scale, causal, with_sums, /)\n--\n\nThe "
-     "result, an array of the library of q; with_sums: a pair of it and the logarithms of its rows' sums. "
-     "scale None: 1/sqrt(elements of a head)."},
+     "result, an array of the library of q, whose rows lie in memory as (B, T_q, N_q, D_v); with_sums: a "
+     "pair of "
+     "it and the logarithms of its rows' sums. scale None: 1/sqrt(elements of a head)."},
     {"attention_vjp", attention_vjp, METH_VARARGS,
      "attention_vjp(q, k, v, mask, sinks, scale, causal, out, logsumexp, cotangent, /)\n--\n\nThe gradients "
      "by "

@@ -294,13 +294,18 @@ static smelt_array place_matrices(struct attention *a, enum array_name name) {
 static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *const arrays[KERNEL_ARRAYS]) {
     int rows, keys;
     smelt_function *function;
-    smelt_array mask, spans[3];
+    smelt_array mask, spans[3], result;
+    int64_t first;
     choose_tile(a, kernel, &rows, &keys);
     TRY(find_kernel(a, kernel, rows, keys, &function));
     smelt_dispatch_desc dispatch = {.device = a->call.device, .stream = a->apply.stream};
     choose_groups(a, kernel, rows, keys, &dispatch);
     if (kernel == BY_WARPGROUPS) a->size.tiles = (int)tiles_of(a);
     for (int i = 0; i < KERNEL_ARRAYS; i++) dispatch.buffers[i].array = arrays[i];
+    if (is_forward(kernel) || kernel == JOIN) {
+        result = program_span(arrays[3], &first);
+        dispatch.buffers[3].array = &result;
+    }
     for (int i = Q; i <= V && is_placed(kernel); i++) {
         spans[i] = place_matrices(a, i);
         dispatch.buffers[i].array = &spans[i];
@@ -381,9 +386,25 @@ static smelt_shape shape_of_results(const struct attention *a) {
     return shape;
 }
 
+/* Strides of the results, which the kernels of the forward pass find in a->size, too. */
+static void place_results(struct attention *a, int64_t strides[SMELT_MAX_DIMENSIONS]) {
+    const smelt_shape shape = shape_of_results(a),
+                      by_rows = {
+                          .ndim = 4,
+                          .size = {a->batches, a->size.rows, a->size.heads, a->size.value_depth},
+                      };
+    shape_strides(a->rows_first ? &by_rows : &shape, strides);
+    if (a->rows_first) {
+        int64_t row = strides[1];
+        strides[1] = strides[2], strides[2] = row;
+    }
+    a->size.result.batch = strides[0], a->size.result.head = strides[1], a->size.result.row = strides[2];
+}
+
 /* The result, followed in its memory by the sums of its rows, which all kernels write: on a GPU, allocating
  * a second block takes the host as long as a launch. `sums` needs no release. */
-static smelt_status create_joined(const struct attention *a, smelt_array **out, smelt_array *sums) {
+static smelt_status create_joined(const struct attention *a, const int64_t strides[SMELT_MAX_DIMENSIONS],
+                                  smelt_array **out, smelt_array *sums) {
     const smelt_shape results = shape_of_results(a), rows = shape_of_sums(a);
     const int64_t width = (int64_t)smelt_dtype_bytes(a->dtype), row_count = shape_product(&rows);
     smelt_array *block;
@@ -393,7 +414,7 @@ static smelt_status create_joined(const struct attention *a, smelt_array **out, 
     int64_t bytes = (size * width + SUMS_ALIGNMENT - 1) / SUMS_ALIGNMENT * SUMS_ALIGNMENT;
     smelt_shape whole = {.ndim = 1, .size = {(bytes + row_count * (int64_t)sizeof(float)) / width}};
     TRY(create(a, &whole, a->dtype, &block));
-    smelt_status status = smelt_array_view(block, results, NULL, 0, out);
+    smelt_status status = smelt_array_view(block, results, strides, 0, out);
     *sums = (smelt_array){.references = 1,
                           .dtype = SMELT_FLOAT32,
                           .shape = rows,
@@ -405,10 +426,15 @@ static smelt_status create_joined(const struct attention *a, smelt_array **out, 
     return status;
 }
 
-static smelt_status create_both(const struct attention *a, smelt_array **out, smelt_array **sums) {
+static smelt_status create_both(const struct attention *a, const int64_t strides[SMELT_MAX_DIMENSIONS],
+                                smelt_array **out, smelt_array **sums) {
     const smelt_shape results = shape_of_results(a), rows = shape_of_sums(a);
-    TRY(create(a, &results, a->dtype, out));
-    smelt_status status = create(a, &rows, SMELT_FLOAT32, sums);
+    smelt_array *block;
+    TRY(create(a, &results, a->dtype, &block));
+    smelt_status status = smelt_array_view(block, results, strides, 0, out);
+    smelt_array_release(block);
+    TRY(status);
+    status = create(a, &rows, SMELT_FLOAT32, sums);
     if (status != SMELT_OK) smelt_array_release(*out);
     return status;
 }
@@ -416,10 +442,14 @@ static smelt_status create_both(const struct attention *a, smelt_array **out, sm
 smelt_status smelt_attention(const smelt_attention_desc *desc, smelt_array **out, smelt_array **logsumexp) {
     struct attention a = {0};
     smelt_array joined, *made, *sums = &joined;
+    int64_t strides[SMELT_MAX_DIMENSIONS];
     if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: out is NULL");
     smelt_status status = attention_begin(desc, &a);
-    if (status == SMELT_OK)
-        status = logsumexp ? create_both(&a, &made, &sums) : create_joined(&a, &made, &joined);
+    if (status == SMELT_OK) {
+        place_results(&a, strides);
+        status =
+            logsumexp ? create_both(&a, strides, &made, &sums) : create_joined(&a, strides, &made, &joined);
+    }
     if (status == SMELT_OK) {
         status = attend(&a, made, sums);
         if (status != SMELT_OK) {

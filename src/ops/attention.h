@@ -17,6 +17,9 @@ struct attention_size {
         int64_t first, row, between;
         int batch, head, count, unused;
     } places[3];
+    struct {
+        int64_t batch, head, row;
+    } result;
 };
 
 enum mask_kind { MASK_NONE, MASK_BOOLS, MASK_FLOATS, MASK_SAME, MASK_SUMS };
@@ -33,6 +36,7 @@ struct attention {
     int batches;
     smelt_dtype dtype;
     enum mask_kind mask;
+    bool rows_first; /* of the result, in memory */
 };
 
 /* Checks what `desc` and a->arrays name, and brings it to the call's device. Call attention_end in any

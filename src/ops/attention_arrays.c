@@ -191,6 +191,7 @@ smelt_status attention_begin(const smelt_attention_desc *desc, struct attention 
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: %s is NULL", array_names[i]);
     a->size.scale = (float)desc->scale;
     a->size.causal = desc->causal;
+    a->rows_first = desc->rows_first;
     TRY(check_sizes(a));
     TRY(check_rest(a));
     a->apply.stream = desc->stream;

@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import smelt.torch  # noqa: E402
+from smelt.torch.attention import attention_over_lines  # noqa: E402
 from torch_devices import DEVICES  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
@@ -43,6 +44,20 @@ def test_values_and_gradients(dtype, kind, device):
     for a, b in pairs:
         allowed = TOLERANCES[dtype] * max(1.0, float(b.detach().abs().max()))
         assert float((a.double() - b.double()).abs().max()) <= allowed
+
+
+@torch.no_grad()
+def test_heads_of_a_row_lie_side_by_side():
+    """A model joins them next, which then copies nothing: as they are, with gradients, and by relative positions."""
+    q, k, v = (x.transpose(1, 2) for x in inputs(torch.float32))
+    expected = expected_of(*(x.transpose(1, 2) for x in (q, k, v)), None, False).float()
+    lines, columns = torch.zeros(2, 4, 13, 3), torch.zeros(2, 4, 13, 7)
+    with torch.enable_grad():
+        graded = smelt.torch.scaled_dot_product_attention(q, k, v).detach()
+    for made in (smelt.torch.scaled_dot_product_attention(q, k, v), graded,
+                 attention_over_lines(q, k, v, lines, columns, scale=24**-0.5)):
+        torch.testing.assert_close(made, expected)
+        assert made.transpose(1, 2).is_contiguous()
 
 
 def test_opcheck():

@@ -114,10 +114,22 @@ static void check_row(const struct job *job, const smelt_attention_desc *desc, c
     free(weights);
 }
 
+/* The result of rows_first: the same bits, in rows that hold all heads. */
+static void check_placed(const struct job *job, smelt_array *by_rows, const smelt_array *expected) {
+    const int64_t *strides = smelt_array_strides(by_rows), row = job->heads * job->value_depth;
+    const int64_t wanted[4] = {job->rows * row, job->value_depth, row, 1};
+    smelt_array *dense;
+    for (int d = 0; d < 4; d++) assert_int_equal(strides[d], wanted[d]);
+    OK(smelt_array_contiguous(by_rows, &dense));
+    OK(test_to_host(&dense));
+    assert_memory_equal(dense->data, expected->data, (size_t)expected->size * smelt_dtype_bytes(job->dtype));
+    smelt_array_release(dense);
+}
+
 static void attend(struct job job) {
     smelt_attention_desc desc = {
         .scale = job.scale != 0 ? job.scale : 0.3, .causal = job.causal, .device = test_device()};
-    smelt_array *out = NULL, *sums = NULL, *alone = NULL;
+    smelt_array *out = NULL, *sums = NULL, *alone = NULL, *by_rows = NULL;
     desc.q = array_of(job.dtype, SHAPE4(job.batches, job.heads, job.rows, job.depth), -1, 1);
     desc.k = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.depth), -1, 1);
     desc.v = array_of(job.dtype, SHAPE4(job.batches, job.key_heads, job.keys, job.value_depth), -1, 1);
@@ -138,12 +150,15 @@ static void attend(struct job job) {
     for (int i = 0; i < 3 && job.gap; i++) *operands[i] = copy_by_rows(*operands[i], job.gap);
     OK(smelt_attention(&given, &out, &sums));
     OK(smelt_attention(&given, &alone, NULL)); /* the room for its sums is part of its memory */
+    given.rows_first = true;
+    OK(smelt_attention(&given, &by_rows, NULL));
     if (job.apart) smelt_array_release(given.bias_columns);
     for (int i = 0; i < 3 && job.gap; i++) smelt_array_release(*operands[i]);
     tune_setting_force(NULL);
     OK(test_to_host(&out));
     OK(test_to_host(&sums));
     OK(test_to_host(&alone));
+    check_placed(&job, by_rows, alone);
     for (int64_t b = 0; b < job.batches; b++)
         for (int64_t h = 0; h < job.heads; h++)
             for (int64_t r = 0; r < job.rows; r++) {
@@ -151,8 +166,9 @@ static void attend(struct job job) {
                 check_row(&job, &desc, alone, sums, b, h, r);
             }
     smelt_array *const all[] = {
-        desc.q, desc.k, desc.v, desc.mask, desc.sinks, desc.bias_lines, desc.bias_columns, out, sums, alone};
-    for (int i = 0; i < 10; i++) smelt_array_release(all[i]);
+        desc.q, desc.k, desc.v, desc.mask, desc.sinks, desc.bias_lines, desc.bias_columns,
+        out,    sums,   alone,  by_rows};
+    for (int i = 0; i < 11; i++) smelt_array_release(all[i]);
 }
 
 /* Each job compiles a kernel: make check runs the first of a list, make check-long all. */

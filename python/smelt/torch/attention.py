@@ -26,9 +26,15 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
     return _attention_of(q, k, v, mask, None, None, None, scale, causal, True)
 
 
+def _fake_result(q: Any, v: Any) -> Any:
+    """The kernel's result lies in memory as (B, T_q, N_q, D_v)."""
+    batches, heads, rows, _ = q.shape
+    return q.new_empty((batches, rows, heads, v.shape[3])).transpose(1, 2)
+
+
 @attention.fake
 def _attention_fake(q: Any, k: Any, v: Any, mask: Any, scale: Any, causal: Any, derive_mask: Any) -> Any:
-    return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+    return _fake_result(q, v), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 @attention.vjp
@@ -65,7 +71,8 @@ def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     scale: 1/√D if None. mask: bool, where True means seen, or floats, which are added to the scores; it can be broadcast
     to (B, N_q, T_q, T_kv). causal: row i sees the keys up to i + T_kv - T_q. A row that sees no key is 0.
     There are gradients by q, k, v and a mask of floats; the scores of all rows are in memory at once for the last only.
-    Gradients of gradients are a RuntimeError. Raises ValueError for other shapes and dtypes."""
+    The result lies in memory as (B, T_q, N_q, D_v): its .transpose(1, 2) is contiguous, and joins the heads of a row
+    without a copy. Gradients of gradients are a RuntimeError. Raises ValueError for other shapes and dtypes."""
     if is_plain((q, k, v) if mask is None else (q, k, v, mask)):
         try:
             seen = mask if mask is None or mask.ndim > 3 else mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
@@ -92,7 +99,7 @@ def _with_bias(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lines: torch.T
 
 @_with_bias.fake
 def _with_bias_fake(q: Any, k: Any, v: Any, lines: Any, columns: Any, scale: Any) -> Any:
-    return q.new_empty((*q.shape[:3], v.shape[3]))
+    return _fake_result(q, v)
 
 
 def attention_over_lines(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lines: torch.Tensor, columns: torch.Tensor, *,
