@@ -79,7 +79,7 @@ def main():
         out.write(f"const char *const prelude_texts[PRELUDE_COUNT] = {{{entries}}};\n")
         for name in HEADERS:
             out.write(f"static const char header_{name}[] = {header(name, folders)};\n")
-        out.write(f"const char *const prelude_headers[PRELUDE_HEADERS + 1] = {{{', '.join('header_' + n for n in HEADERS)}}};\n")
+        out.write(f"const char *const prelude_headers[PRELUDE_HEADERS + 2] = {{{', '.join('header_' + n for n in HEADERS)}, \"\"}};\n")
         names = ", ".join(f'"{name}"' for name in HEADERS)
         out.write(f"const char *const prelude_header_names[PRELUDE_HEADERS] = {{{names}}};\n")
         out.write(f"const char prelude_macros[] = {text(['smelt_macros.h', 'smelt_host_macros.h'], folders)};\n")

@@ -276,6 +276,18 @@ static bool has_no_dimensions(PyObject *o) {
     return none;
 }
 
+/* A record taken from an array, or a scalar of NumPy: other than an array without dimensions, it has no
+ * memory of its own to write to. */
+static bool is_numpy_scalar(PyObject *o) {
+    PyObject *numpy = PyImport_GetModule(interned.numpy), *generic = NULL;
+    if (numpy) generic = PyObject_GetAttrString(numpy, "generic");
+    bool scalar = generic && PyObject_IsInstance(o, generic) == 1;
+    Py_XDECREF(generic);
+    Py_XDECREF(numpy);
+    PyErr_Clear();
+    return scalar;
+}
+
 /* The bytes of a structured array, as an array that shares them. The size of its structures must be the
  * parameter's: NumPy packs fields, and Metal aligns them. */
 static PyObject *bytes_of_records(PyObject *o, const char *what, const smelt_parameter *parameter) {
@@ -283,7 +295,7 @@ static PyObject *bytes_of_records(PyObject *o, const char *what, const smelt_par
     PyObject *item_size = PyObject_GetAttrString(o, "itemsize"), *rows = NULL, *bytes = NULL;
     Py_ssize_t size = item_size ? PyLong_AsSsize_t(item_size) : -1;
     if (size < 0) goto end;
-    if (one && parameter->writable) {
+    if (one && parameter->writable && is_numpy_scalar(o)) {
         PyErr_Format(PyExc_TypeError, "%s is one record, but the kernel writes it; expected an array", what);
         goto end;
     }

@@ -25,7 +25,7 @@ struct process_request {
 
 #define PROCESS_PATIENCE 10
 #define PROCESS_FIRST_FILE 6
-#define PROCESS_FILES 2 /* at most */
+#define PROCESS_FILES 3 /* at most */
 
 struct process_result {
     struct text output;   /* standard output */

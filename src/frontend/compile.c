@@ -9,6 +9,8 @@
 #include "frontend/diagnostic.h"
 #include "frontend/prelude.h"
 #include "frontend/target.h"
+#include "source/attribute.h"
+#include "source/resource.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +29,16 @@ static smelt_status check_parameters(const struct translation *translation, cons
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *parameter = &entry->parameters[i];
         if (parameter->kind != PARAMETER_UNSUPPORTED && parameter->kind != PARAMETER_RESOURCE) continue;
+        bool is_type = parameter->kind == PARAMETER_RESOURCE;
+        const char *instead = resource_alternative(parameter->attribute),
+                   *near = is_type || instead ? NULL : attribute_nearest(parameter->attribute);
         struct text message = {0};
         text_addf(&message,
-                  parameter->kind == PARAMETER_RESOURCE
-                      ? "kernel '%s': argument '%s' is of type %s, which is not supported"
-                      : "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
+                  is_type ? "kernel '%s': argument '%s' is of type %s, which is not supported"
+                          : "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
                   entry->host_name, parameter->name, parameter->attribute);
+        if (instead) text_addf(&message, "; %s", instead);
+        if (near) text_addf(&message, "; did you mean [[%s]]?", near);
         smelt_status status =
             fail_at(translation, parameter->token, SMELT_ERROR_UNSUPPORTED, text_string(&message));
         text_free(&message);

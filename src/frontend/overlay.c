@@ -60,10 +60,12 @@ static const char *const primitives_header_names[] = {
     "MetalPerformancePrimitives.h", "MPPTensorOpsMatMul2d.h", "MPPTensorOpsConvolution2d.h"};
 static const char *const execution_header_names[] = {"units.h"};
 
+/* Empty files: the prelude has their declarations. Not /dev/null, which may be a regular file with contents.
+ */
 static void add_headers(struct text *overlay, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++)
-        text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/null\"}",
-                  i ? "," : "", names[i]);
+        text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/fd/%d\"}",
+                  i ? "," : "", names[i], PROCESS_FIRST_FILE + PRELUDE_HEADERS);
 }
 
 /* Files with contents, which the compiler has as descriptors. */

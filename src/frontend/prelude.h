@@ -30,9 +30,10 @@ extern const char *const prelude_texts[PRELUDE_COUNT];
 /* The macros users see, for the preprocessor. */
 extern const char prelude_macros[];
 
-/* Headers that sources include as <smelt/NAME>, in the language of sources; the last text is NULL. */
+/* Headers that sources include as <smelt/NAME>, in the language of sources. Behind them are an empty text,
+ * which all of Metal's own headers are, and NULL. */
 #define PRELUDE_HEADERS 2
-extern const char *const prelude_headers[PRELUDE_HEADERS + 1];
+extern const char *const prelude_headers[PRELUDE_HEADERS + 2];
 extern const char *const prelude_header_names[PRELUDE_HEADERS];
 
 /* A hash of a prelude's text. */

@@ -315,11 +315,23 @@ static bool is_macro(const char *text) {
     return (!*end || *end == '=') && !strpbrk(end, "\n\r") && text[strlen(text) - 1] != '\\';
 }
 
+/* The macro that metal_version sets. */
+static bool is_version(const char *macro) {
+    static const char name[] = "__METAL_VERSION__";
+    return strcspn(macro, "(=") == sizeof name - 1 && memcmp(macro, name, sizeof name - 1) == 0;
+}
+
 smelt_status translation_check_macros(const char *what, const char *const *macros) {
-    for (; macros && *macros; macros++)
+    for (; macros && *macros; macros++) {
         if (!is_macro(*macros))
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
                         "%s: macro '%s' is invalid; expected NAME or NAME=TEXT, in one line", what, *macros);
+        if (is_version(*macros))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "%s: macro '%s' is invalid; the language version (metal_version, or --metal-version) "
+                        "defines __METAL_VERSION__",
+                        what, *macros);
+    }
     return SMELT_OK;
 }
 

@@ -15,6 +15,42 @@ const struct attribute *attribute_find(const char *name, size_t count) {
     return NULL;
 }
 
+#define LONGEST_NAME 40
+
+/* Letters to insert, drop or change. */
+static int distance(const char *a, const char *b) {
+    int rows[2][LONGEST_NAME + 1], length = (int)strlen(b);
+    if (strlen(a) > LONGEST_NAME || length > LONGEST_NAME) return LONGEST_NAME;
+    for (int j = 0; j <= length; j++) rows[0][j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int *row = rows[i % 2], *above = rows[(i + 1) % 2];
+        row[0] = i;
+        for (int j = 1; j <= length; j++) {
+            int changed = above[j - 1] + (a[i - 1] != b[j - 1]);
+            int moved = 1 + (above[j] < row[j - 1] ? above[j] : row[j - 1]);
+            row[j] = changed < moved ? changed : moved;
+        }
+    }
+    return rows[strlen(a) % 2][length];
+}
+
+static void consider(const char *name, const char *one, int *best, const char **found) {
+    int steps = distance(name, one);
+    if (steps >= *best) return;
+    *best = steps;
+    *found = one;
+}
+
+/* A third of the letters may be wrong. */
+const char *attribute_nearest(const char *name) {
+    const char *found = NULL;
+    int best = (int)strlen(name) / 3 + 1;
+    for (const struct attribute *a = attributes; a->name; a++) consider(name, a->name, &best, &found);
+    consider(name, "buffer", &best, &found);
+    consider(name, "threadgroup", &best, &found);
+    return found;
+}
+
 uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index) {
     if (!token_pair(tokens, index, '[', '[')) return 0;
     uint32_t outer = tokens->items[index].partner, inner = tokens->items[index + 1].partner;

@@ -39,6 +39,9 @@ extern const struct attribute attributes[];
 /* The attribute spelled by `count` bytes, or NULL. */
 const struct attribute *attribute_find(const char *name, size_t count);
 
+/* For a misspelt name of an argument's attribute: the one that was probably meant, else NULL. */
+const char *attribute_nearest(const char *name);
+
 /* If an attribute list [[…]] starts at `index`: its last token, else 0. */
 uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index);
 

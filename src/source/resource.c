@@ -30,6 +30,24 @@ static const char *const types[] = {"texture1d",
                                     "mesh_grid_properties",
                                     NULL};
 
+static const struct {
+    const char *begins, *instead;
+} alternatives[] = {
+    {"texture", "pass the texels in a buffer, as device float4 *"},
+    {"depth", "pass the texels in a buffer, as device float *"},
+    {"sampler", "pass the texels in a buffer, and interpolate in the kernel"},
+    {"stage_in", "pass the data in a buffer, and read it at [[thread_position_in_grid]]"},
+    {"visible_function_table", "select the function in the kernel, such as by a switch"},
+    {"imageblock", "use threadgroup memory"},
+};
+
+const char *resource_alternative(const char *name) {
+    for (size_t i = 0; i < sizeof alternatives / sizeof *alternatives; i++)
+        if (strncmp(name, alternatives[i].begins, strlen(alternatives[i].begins)) == 0)
+            return alternatives[i].instead;
+    return NULL;
+}
+
 static const char *const attributes_of_others[] = {"texture", "sampler", "stage_in", "imageblock_data",
                                                    "payload", "color",   "patch",    NULL};
 

@@ -12,6 +12,9 @@ uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t las
  * otherwise NO_PLACE. */
 uint32_t resource_tensor_array(const struct tokens *tokens, uint32_t first, uint32_t last);
 
+/* What a kernel can use in place of an argument of this type, or with this attribute; NULL: nothing. */
+const char *resource_alternative(const char *name);
+
 /* Whether an argument's attribute belongs only to other stages and resources. */
 bool resource_attribute(const struct tokens *tokens, uint32_t name);
 

@@ -152,4 +152,20 @@ def test_no_more_processes(scratch):
     return None
 
 
+def test_null_device_with_contents(scratch):
+    """In a container /dev/null may be a regular file into which something was written. Metal's headers must not be it."""
+    null = scratch.file("null", "written by mistake {{{\n")
+    kernel = scratch.file("k.metal", "#include <metal_stdlib>\n#include <simd/simd.h>\n#if 1\n" + KERNEL + "#endif\n")
+    mount = ["unshare", "-r", "-m", "sh", "-c", 'mount --bind "$1" /dev/null && shift && exec "$@"', "sh", null]
+    try:
+        if subprocess.run([*mount, "true"], capture_output=True, check=False, timeout=60).returncode:
+            return "skipped: no mount namespaces here"
+    except FileNotFoundError:
+        return "skipped: unshare is missing"
+    done = subprocess.run([*mount, SMELT, "run", kernel, *OUTPUT], capture_output=True, text=True, check=False, timeout=600,
+                          env=scratch.environment(), stdin=subprocess.DEVNULL)
+    expect_equal((done.returncode, done.stderr), (0, ""), "the exit status and standard error")
+    return None
+
+
 run_tests(globals(), prelude=False, together=8)

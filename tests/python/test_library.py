@@ -431,6 +431,13 @@ def test_structures_are_records():
         records.move(np.zeros(2, {"names": ["name"], "formats": ["O"], "itemsize": 32}), by)
     with pytest.raises(ValueError, match="has fields of the other byte order"):
         records.move(particles.astype(layout.newbyteorder()), by)
+    one = particles[0, 0].copy()
+    whole = np.array(one, layout)  # an array without dimensions has memory that can be written
+    records.move(whole, by, threads=1)
+    assert whole.shape == () and whole["at"].tolist() == [one["at"][k] + one["mass"] * by["at"][0, k] for k in range(3)]
+    whole.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        records.move(whole, by, threads=1)
     with pytest.raises(TypeError, match="is one record, but the kernel writes it"):
         records.move(particles[0, 0], by, threads=1)
     with pytest.raises(ValueError, match="not row-contiguous"):

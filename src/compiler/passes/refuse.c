@@ -143,7 +143,9 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
         snprintf(words, sizeof words, "%s", name + strlen(intrinsic_traits(INTRINSIC_UNSUPPORTED)->name));
         for (char *c = words; *c; c++)
             if (*c == '_') *c = ' ';
-        return unit_fail_at(unit, call, "%s are not supported", words);
+        bool texels = strcmp(words, "textures") == 0;
+        return unit_fail_at(unit, call, "%s are not supported%s", words,
+                            texels ? "; pass the texels in a buffer, as device float4 *" : "");
     }
     if (strncmp(name + (*name == 1), "air.", 4) == 0)
         return unit_fail_at(unit, call,
