@@ -35,3 +35,20 @@ kernel void radius(device const int *a [[buffer(0)]], device int *o [[buffer(1)]
     }
     o[i] = sum;
 }
+
+// All loads are in one block, but their indexes, of 32 bits, may wrap before they are extended.
+kernel void match(device const uchar *a [[buffer(0)]], device const uchar *b [[buffer(1)]], device uint *o [[buffer(2)]], constant uint &w [[buffer(3)]],
+                  constant uint &h [[buffer(4)]], uint2 g [[thread_position_in_grid]]) {
+    if (g.x < 5 || g.x + 3 >= w || g.y < 1 || g.y + 1 >= h) return;
+    uint least = -1;
+    for (uint shift = 0; shift < 3; shift++) {
+        uint sum = 0;
+        for (int dy = -1; dy <= 1; dy++)
+            for (int dx = -3; dx <= 3; dx++) {
+                const int left = a[(g.y + dy) * w + g.x + dx], right = b[(g.y + dy) * w + g.x + dx - shift];
+                sum += (left - right) * (left - right);
+            }
+        least = min(least, sum);
+    }
+    o[g.y * w + g.x] = least;
+}

@@ -109,7 +109,7 @@ smelt_status pass_ptx_once(struct unit *unit);
 /* unroll_rounds.c — short loops run a few rounds at once, in kernels with few loops. */
 smelt_status pass_ptx_unroll_rounds(struct unit *unit);
 
-/* nearby.c — accesses a constant apart, behind different guards, share one address. */
+/* nearby.c — loads a constant apart share one address where LLVM does not see it. */
 smelt_status pass_ptx_nearby(struct unit *unit);
 
 /* pack.c — pairs of floats rounded to 16 bits in one conversion. */
@@ -160,6 +160,8 @@ smelt_status pass_ptx_halves(struct unit *unit);
 /* funnel.c — shifts of two words become funnel shifts. After LLVM's passes, which do not know the assembly.
  */
 smelt_status pass_ptx_funnel(struct unit *unit);
+/* extremes.c — the greater or smaller one of two floats in three instructions. */
+smelt_status pass_ptx_extremes(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
 /* globals.c — variables in an order in which LLVM prints them as they stand. */

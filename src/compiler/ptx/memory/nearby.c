@@ -1,4 +1,6 @@
-/* Loads that are a constant number of bytes apart, behind different guards, share one address.
+/* Loads that are a constant number of bytes apart share one address where LLVM cannot see it: behind
+ * different guards, and where the constants are added to an index of 32 bits that may wrap before it is
+ * extended.
  *
  *     if (x > 0) sum += in[y * w + x - 1];
  *     if (x + 1 < w) sum += in[y * w + x + 1];
@@ -34,6 +36,8 @@ struct access {
     int block; /* index */
     uint64_t element;
     int64_t bytes;
+    uint32_t constant; /* of `bytes`, in elements: what is added in 32 bits */
+    bool hidden;       /* from LLVM */
     struct term terms[MOST_TERMS];
     int count;
     bool done;
@@ -190,6 +194,15 @@ static bool is_in_buffer(const struct nearby *n, LLVMValueRef base) {
     return is_parameter_load(n, base);
 }
 
+/* Whether LLVM sees what is added to an extended index: sum + 1, if the sum does not wrap. */
+static bool is_seen(LLVMValueRef extension, LLVMValueRef index) {
+    LLVMOpcode opcode = LLVMIsABinaryOperator(index) ? LLVMGetInstructionOpcode(index) : LLVMUnreachable;
+    if (opcode != LLVMAdd && opcode != LLVMOr) return false;
+    if (!LLVMIsAConstantInt(LLVMGetOperand(index, 1))) return false;
+    if (opcode == LLVMOr) return true;
+    return LLVMIsAZExtInst(extension) ? LLVMGetNUW(index) : LLVMGetNSW(index);
+}
+
 static bool find_address(struct nearby *n, struct access *a) {
     LLVMValueRef address = LLVMGetOperand(a->instruction, 0);
     if (LLVMGetPointerAddressSpace(LLVMTypeOf(address)) != PTX_GLOBAL) return false;
@@ -197,14 +210,15 @@ static bool find_address(struct nearby *n, struct access *a) {
     if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2) return false;
     LLVMValueRef index = LLVMGetOperand(address, 1);
     if (!LLVMIsAZExtInst(index) && !LLVMIsASExtInst(index)) return false;
+    LLVMValueRef extension = index;
     index = LLVMGetOperand(index, 0);
     if (LLVMTypeOf(index) != type_i32(n->unit)) return false;
     a->element = LLVMABISizeOfType(n->unit->layout, LLVMGetGEPSourceElementType(address));
     a->base = skip_constants(n->unit, LLVMGetOperand(address, 0), &a->bytes);
-    uint32_t constant = 0;
     if (!is_in_buffer(n, a->base)) return false;
-    if (!add_value(n, a, index, 1, &constant, DEEPEST) || a->count == 0) return false;
-    a->bytes += (int64_t)(int32_t)constant * (int64_t)a->element;
+    if (!add_value(n, a, index, 1, &a->constant, DEEPEST) || a->count == 0) return false;
+    a->hidden = a->constant != 0 && !is_seen(extension, index);
+    a->bytes += (int64_t)(int32_t)a->constant * (int64_t)a->element;
     return a->bytes < SMALL_REACH && a->bytes > -SMALL_REACH;
 }
 
@@ -279,16 +293,17 @@ static LLVMValueRef build_address(struct nearby *n, struct access *a, int place,
 /* Gives accesses that are nearby one address. */
 static bool share(struct nearby *n, int first) {
     int members[MOST_ACCESSES], count = 0;
-    bool apart = false, differ = false;
+    bool hidden = false, differ = false;
     for (int i = first; i < n->count; i++) {
         struct access *a = &n->accesses[i];
         if (a->done || !are_nearby(n, &n->accesses[first], a)) continue;
         a->done = true;
-        apart |= a->block != n->accesses[first].block;
+        hidden |= a->block != n->accesses[first].block;
+        hidden |= a->constant != n->accesses[first].constant && (a->hidden || n->accesses[first].hidden);
         differ |= a->bytes != n->accesses[first].bytes;
         members[count++] = i;
     }
-    if (!apart || !differ) return false; /* LLVM shares the addresses of one block */
+    if (!hidden || !differ) return false; /* LLVM shares the others */
     LLVMValueRef before;
     int place = place_of(n, members, count, &before);
     struct access *a = &n->accesses[members[0]];
@@ -317,7 +332,7 @@ smelt_status pass_ptx_nearby(struct unit *unit) {
     for (int i = 0; status == SMELT_OK && i < n->count && shared < MOST_SHARED; i++)
         if (!n->accesses[i].done) shared += share(n, i);
     if (status == SMELT_OK && shared)
-        status = ptx_note(unit, "%d addresses are shared by accesses behind different guards", shared);
+        status = ptx_note(unit, "%d addresses are shared by accesses a constant apart", shared);
     arena_free(&arena);
     return status;
 }
