@@ -18,6 +18,7 @@
 #define MOST_ROUNDS 16 /* as LLVM's own limit (compiler.c) */
 /* Of all rounds: seven taps of a bilateral filter have 420; LLVM's limit is 300. */
 #define MOST_INSTRUCTIONS 512
+#define MOST_INNER 2048 /* of all loops together that unrolling made constant */
 
 static bool is_innermost(const struct flow *flow, int loop) {
     for (int i = 0; i < flow->loop_count; i++)
@@ -25,27 +26,77 @@ static bool is_innermost(const struct flow *flow, int loop) {
     return true;
 }
 
-/* An estimate, from the comparison that ends the loop, of a counter that starts at a constant; 0: unknown. */
-static int64_t count_rounds(const struct flow *flow, int loop) {
+/* ---- How many rounds a loop has, from the comparison that ends it. */
+
+struct counted {
+    LLVMValueRef counter, next, first; /* the counter's value in the next round, and in the first one */
+    LLVMValueRef test, tested, end;    /* the comparison, of the counter or of `next`, with a constant */
+    bool stays;                        /* what the comparison is if there is a next round */
+};
+
+/* A loop whose counter starts at a constant and changes by one in each round. */
+static bool find_counter(const struct flow *flow, int loop, struct counted *c) {
     const struct flow_loop *l = &flow->loops[loop];
-    if (l->latch_count != 1) return 0;
-    LLVMBasicBlockRef latch = flow->blocks[l->latches[0]].block;
+    if (l->latch_count != 1) return false;
+    LLVMBasicBlockRef latch = flow->blocks[l->latches[0]].block, header = flow->blocks[l->header].block;
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(latch);
-    LLVMValueRef test =
-        LLVMIsABranchInst(branch) && LLVMIsConditional(branch) ? LLVMGetCondition(branch) : NULL;
-    if (!test || !LLVMIsAICmpInst(test)) return 0;
-    LLVMValueRef next = LLVMGetOperand(test, 0), end = LLVMGetOperand(test, 1);
-    if (!LLVMIsAConstantInt(end) || !LLVMIsAInstruction(next) || LLVMGetInstructionOpcode(next) != LLVMAdd)
-        return 0;
-    LLVMValueRef counter = LLVMGetOperand(next, 0), step = LLVMGetOperand(next, 1);
-    if (!LLVMIsAPHINode(counter) || LLVMCountIncoming(counter) != 2 || !LLVMIsAConstantInt(step)) return 0;
-    if (LLVMGetInstructionParent(counter) != flow->blocks[l->header].block) return 0;
-    LLVMValueRef first = LLVMGetIncomingValue(counter, LLVMGetIncomingBlock(counter, 0) == latch);
-    int64_t by = LLVMConstIntGetSExtValue(step), distance;
-    if (!LLVMIsAConstantInt(first) || by == 0) return 0;
-    bool overflows =
-        __builtin_sub_overflow(LLVMConstIntGetSExtValue(end), LLVMConstIntGetSExtValue(first), &distance);
+    c->test = LLVMIsABranchInst(branch) && LLVMIsConditional(branch) ? LLVMGetCondition(branch) : NULL;
+    if (!c->test || !LLVMIsAICmpInst(c->test)) return false;
+    c->tested = LLVMGetOperand(c->test, 0);
+    c->end = LLVMGetOperand(c->test, 1);
+    c->stays = LLVMGetSuccessor(branch, 0) == header;
+    c->counter = LLVMIsABinaryOperator(c->tested) ? LLVMGetOperand(c->tested, 0) : c->tested;
+    if (!LLVMIsAPHINode(c->counter) || LLVMCountIncoming(c->counter) != 2 ||
+        LLVMGetInstructionParent(c->counter) != header)
+        return false;
+    bool second = LLVMGetIncomingBlock(c->counter, 1) == latch;
+    c->next = LLVMGetIncomingValue(c->counter, second);
+    c->first = LLVMGetIncomingValue(c->counter, !second);
+    return LLVMIsAConstantInt(c->end) && LLVMIsAConstantInt(c->first) && LLVMIsABinaryOperator(c->next) &&
+           LLVMGetOperand(c->next, 0) == c->counter && LLVMIsAConstantInt(LLVMGetOperand(c->next, 1)) &&
+           (c->tested == c->counter || c->tested == c->next);
+}
+
+/* An estimate, for a counter to which a constant is added; 0: unknown. */
+static int64_t estimate_rounds(const struct counted *c) {
+    int64_t by = LLVMConstIntGetSExtValue(LLVMGetOperand(c->next, 1)), distance;
+    if (by == 0) return 0;
+    bool overflows = __builtin_sub_overflow(LLVMConstIntGetSExtValue(c->end),
+                                            LLVMConstIntGetSExtValue(c->first), &distance);
     return overflows || distance == INT64_MIN ? 0 : distance / by; /* INT64_MIN / -1 overflows, too */
+}
+
+/* For counters that are halved, doubled …; 0: more than MOST_ROUNDS, or unknown. */
+static int64_t run_rounds(struct unit *unit, const struct counted *c) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef value = c->first, step = LLVMGetOperand(c->next, 1);
+    LLVMPositionBuilderBefore(b, c->test);
+    for (int64_t round = 1; round <= MOST_ROUNDS; round++) {
+        /* Of constants, LLVM builds constants. */
+        LLVMValueRef next = LLVMBuildBinOp(b, LLVMGetInstructionOpcode(c->next), value, step, "");
+        LLVMValueRef tested = c->tested == c->next ? next : value;
+        LLVMValueRef test = LLVMBuildICmp(b, LLVMGetICmpPredicate(c->test), tested, c->end, "");
+        if (!LLVMIsAConstantInt(next) || !LLVMIsAConstantInt(test)) return 0;
+        if ((LLVMConstIntGetZExtValue(test) != 0) != c->stays) return round;
+        value = next;
+    }
+    return 0;
+}
+
+static int64_t count_rounds(struct unit *unit, const struct flow *flow, int loop) {
+    struct counted c;
+    if (!find_counter(flow, loop, &c)) return 0;
+    switch (LLVMGetInstructionOpcode(c.next)) {
+    case LLVMAdd:
+        return c.tested == c.next ? estimate_rounds(&c) : 0;
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMShl:
+    case LLVMMul:
+        return run_rounds(unit, &c);
+    default:
+        return 0;
+    }
 }
 
 static int64_t count_instructions(const struct flow *flow, int loop) {
@@ -55,6 +106,11 @@ static int64_t count_instructions(const struct flow *flow, int loop) {
         FOR_EACH_INSTRUCTION(instruction, flow->blocks[i].block) count++;
     }
     return count;
+}
+
+static bool is_short(const struct flow *flow, int loop, int64_t rounds) {
+    return rounds > 1 && rounds <= MOST_ROUNDS &&
+           rounds * count_instructions(flow, loop) <= MOST_INSTRUCTIONS;
 }
 
 /* ---- Loops that search: each round loads, compares, and may change what was found. */
@@ -89,14 +145,37 @@ static smelt_status ask_for_short(struct unit *unit) {
     struct flow flow;
     smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
     for (int i = 0; status == SMELT_OK && i < flow.loop_count; i++) {
-        int64_t rounds = is_innermost(&flow, i) ? count_rounds(&flow, i) : 0;
-        if (rounds > 1 && rounds <= MOST_ROUNDS && rounds * count_instructions(&flow, i) <= MOST_INSTRUCTIONS)
+        if (!is_innermost(&flow, i)) continue;
+        int64_t rounds = count_rounds(unit, &flow, i);
+        if (is_short(&flow, i, rounds))
             ptx_ask_to_unroll(unit, &flow, i);
-        else if (is_innermost(&flow, i) && !rounds && is_search(unit, &flow, i))
+        else if (!rounds && is_search(unit, &flow, i))
             ptx_ask_for_rounds(unit, &flow, i, ROUNDS_OF_SEARCH);
     }
     arena_free(&arena);
     return status;
+}
+
+/* ---- Loops whose number of rounds became constant when a loop around them was unrolled, as in bitonic
+ * sorts. */
+
+static smelt_status unroll_inner(struct unit *unit) {
+    struct arena arena = {0};
+    struct flow flow;
+    int64_t all = 0;
+    bool any = false;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    for (int i = 0; status == SMELT_OK && i < flow.loop_count; i++) {
+        int64_t rounds = is_innermost(&flow, i) ? count_rounds(unit, &flow, i) : 0;
+        if (!is_short(&flow, i, rounds)) continue;
+        all += rounds * count_instructions(&flow, i);
+        if (all > MOST_INNER) break;
+        ptx_ask_to_unroll(unit, &flow, i);
+        any = true;
+    }
+    arena_free(&arena);
+    return status == SMELT_OK && any ? ptx_run_passes(unit, "function(loop-unroll<O3;no-runtime;no-partial>)")
+                                     : status;
 }
 
 /* ---- Loops that run the remaining rounds. */
@@ -156,6 +235,7 @@ static smelt_status unroll(struct unit *unit, struct arena *arena) {
     TRY(find_told(unit, arena, &told));
     TRY(ask_for_short(unit));
     TRY(ptx_run_passes(unit, "function(loop-unroll<O3>)"));
+    TRY(unroll_inner(unit));
     TRY(free_rests(unit, arena, &told, &rests));
     if (rests) TRY(ptx_run_passes(unit, "function(loop-unroll<O3;upperbound;no-runtime;no-partial>)"));
     return ptx_run_passes(unit, "function(instcombine<no-verify-fixpoint>,simplifycfg,early-cse<memssa>)");
