@@ -70,6 +70,9 @@ static int widen(struct simd *s, LLVMValueRef operand, int shape, bool is_signed
         if (x[i] < low) low = x[i];
         if (x[i] > high) high = x[i];
     }
+    /* Offsets that only fill bits that are zero in lane 0. */
+    unsigned zeros = range_zero_bits(s, operand);
+    if (low == 0 && zeros < (is_signed ? width : width + 1) && zeros < 63 && high >> zeros == 0) return shape;
     struct range range = range_unsigned(s, operand);
     uint64_t limit = (width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1) >> (is_signed ? 1 : 0);
     bool fits = range.high <= limit && (uint64_t)high <= limit - range.high && (uint64_t)-low <= range.low;

@@ -180,18 +180,25 @@ static bool are_few_rows(struct simd *s, const int64_t *offsets, int64_t size) {
     return true;
 }
 
+/* The offsets of the lanes' addresses, or NULL. */
+static const int64_t *lane_offsets(struct simd *s, LLVMValueRef address) {
+    int shape = piece_is(s, address) ? value_of(s, address)->piece : shape_of(s, address);
+    return shape < 0 ? NULL : shape_offsets(s, shape);
+}
+
 /* Accesses of neighbouring lanes, or of all lanes to one element, are as fast one by one. So are those of
  * lanes close together, except under a mask. */
 static bool pays(struct simd *s, struct neighbours *group) {
-    LLVMValueRef address = address_of(group->place);
-    int shape = piece_is(s, address) ? value_of(s, address)->piece : shape_of(s, address);
+    const int64_t *offsets = lane_offsets(s, address_of(group->place));
     int64_t size = size_of(s, group->place);
     if (group->count * size < 4) return false;
-    if (shape < 0) return true;
-    const int64_t *offsets = shape_offsets(s, shape);
+    group->apart = !offsets;
+    if (!offsets) return true;
     if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
     bool close = are_close(s, offsets, size), load = is_load(group->place);
-    group->dense = load && offsets_are(s, offsets, group->count * size) && dense_suits(s, size, group->count);
+    group->apart = !close;
+    bool suits = load ? dense_suits(s, size, group->count) : dense_suits_stores(s, size);
+    group->dense = suits && offsets_are(s, offsets, group->count * size);
     if (s->vector_bits == 512 &&
         ((size >= 4 && close) || (group->count < 4 && are_few_rows(s, offsets, size))))
         return group->dense_only = group->dense;
@@ -205,6 +212,23 @@ static bool pays(struct simd *s, struct neighbours *group) {
 static int by_bytes(const void *a, const void *b) {
     const struct access *x = *(struct access *const *)a, *y = *(struct access *const *)b;
     return x->place.bytes < y->place.bytes ? -1 : x->place.bytes > y->place.bytes;
+}
+
+static bool is_power_of_two(int count) {
+    return (count & (count - 1)) == 0;
+}
+
+/* Stores to all elements between those of neighbouring lanes, in a number that other groups do not have. If
+ * it is not a power of two, their shuffles grow with its square. */
+static bool is_dense_row(struct simd *s, struct access *const *row, int count) {
+    LLVMValueRef store = row[0]->instruction;
+    int64_t size = size_of(s, store);
+    int most = is_power_of_two(count) ? MOST_NEIGHBOURS : MOST_NEIGHBOURS / 2;
+    if (is_load(store) || count > most || (is_power_of_two(count) && count * size <= 16) ||
+        !dense_suits_stores(s, size))
+        return false;
+    const int64_t *offsets = lane_offsets(s, address_of(store));
+    return offsets && offsets_are(s, offsets, count * size);
 }
 
 static void add_group(struct simd *s, struct access **members, int count) {
@@ -223,15 +247,23 @@ static void add_group(struct simd *s, struct access **members, int count) {
         if (group->accesses[n] == group->place)
             group->bytes = members[0]->place.bytes - members[n]->place.bytes;
     if (!can_move(s, group, first, last)) return;
-    bool copies = is_load(first) ? neighbours_may_begin_copy(s, group) : neighbours_end_copy(s, group);
-    group->copy_only = !pays(s, group);
-    if (group->copy_only && !copies) return;
+    if (is_dense_row(s, members, count)) {
+        group->dense = group->dense_only = true;
+    } else {
+        bool copies = is_load(first) ? neighbours_may_begin_copy(s, group) : neighbours_end_copy(s, group);
+        group->copy_only = !pays(s, group);
+        if (group->copy_only && !copies) return;
+    }
     for (int n = 0; n < count; n++) value_of(s, group->accesses[n])->neighbours = group;
 }
 
 /* Sorted accesses, of which each is the neighbour of the one before. */
 static void split_row(struct simd *s, struct access **row, int count) {
     int64_t size = size_of(s, row[0]->instruction);
+    if (is_dense_row(s, row, count)) {
+        add_group(s, row, count);
+        return;
+    }
     for (int at = 0; at < count;) {
         int members = (int)(16 / size);
         while (members > count - at) members /= 2;
@@ -445,6 +477,7 @@ static bool is_extended(LLVMValueRef load) {
 static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
     LLVMValueRef values[MOST_NEIGHBOURS], lanes[GANG_MAX_LANES];
     LLVMTypeRef type = type_of(group->place);
+    bool load = is_load(group->place);
     lane_addresses(s, group, chunk, NULL, lanes);
     struct dense dense = {.address = lanes[0],
                           .bits = bits_of(s, type),
@@ -452,7 +485,13 @@ static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
                           .count = group->count,
                           .align = neighbours_align(group),
                           .integer = LLVMGetTypeKind(type) == LLVMIntegerTypeKind,
-                          .extended = true};
+                          .extended = load};
+    for (int n = 0; n < group->count && !load; n++)
+        values[n] = get_lanes(s, LLVMGetOperand(group->accesses[n], 0), chunk, dense.bits);
+    if (!load) {
+        dense_store(s, &dense, values);
+        return;
+    }
     for (int n = 0; n < group->count; n++) dense.extended &= is_extended(group->accesses[n]);
     dense_load(s, &dense, values);
     for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
@@ -460,7 +499,7 @@ static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
 
 static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     LLVMValueRef values[MOST_NEIGHBOURS], mask = mask_chunk(s, chunk);
-    bool split = mask && !has_own_addresses(s, address_of(group->place));
+    bool split = mask && !has_own_addresses(s, address_of(group->place)) && !access_is_short(s);
     if (!group->loaded) group->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));
     if (!group->columns) group->columns = arena_alloc(&s->arena, MOST_NEIGHBOURS * sizeof(LLVMValueRef));
     if (!group->loaded || !group->columns) return;
@@ -547,16 +586,17 @@ static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
         neighbours_emit_copy(s, group, chunk);
         return;
     }
-    if (group->dense && !mask_chunk(s, chunk)) {
+    const struct neighbours *from = load ? NULL : copied_by(s, group);
+    if (group->dense && !from && !mask_chunk(s, chunk)) {
         group->serial = -1;
         if (chunk == 0)
-            simd_remark(s, group->place, "load: whole vectors for lanes side by side, split into elements");
+            simd_remark(s, group->place, "%s: whole vectors for lanes side by side, %s",
+                        load ? "load" : "store", load ? "split into elements" : "put together from elements");
         emit_dense(s, group, chunk);
         return;
     }
     if (chunk == 0)
         simd_remark(s, group->place, "%s: a vector for each lane, transposed", load ? "load" : "store");
-    const struct neighbours *from = load ? NULL : copied_by(s, group);
     if (load)
         emit_loads(s, group, chunk);
     else if (mask_chunk(s, chunk))
@@ -606,8 +646,7 @@ static bool group_suits(struct simd *s, const struct neighbours *group, bool mas
     if (is_copy(s, group, masked)) return true;
     if (group->copy_only) return false;
     if (!masked) return group->dense || !group->masked;
-    return !group->dense_only && s->chunk_lanes > 1 &&
-           (has_own_addresses(s, address_of(group->place)) || !access_is_short(s));
+    return !group->dense_only && s->chunk_lanes > 1 && (group->apart || !access_is_short(s));
 }
 
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk) {

@@ -8,9 +8,10 @@
 
 struct neighbours {
     LLVMValueRef accesses[MOST_NEIGHBOURS]; /* loads, or stores, by address */
-    int count;                              /* a power of two */
+    int count;                              /* a power of two, except where dense_only */
     LLVMValueRef place;                     /* the first load, the last store: where all are written */
     int64_t bytes;                          /* from its address to the first element */
+    bool apart;                             /* the lanes' addresses are not close together */
     bool masked;                            /* done together only under a mask */
     bool copy_only;                         /* … or only as a copy */
     bool dense;                             /* the lanes' elements follow one another: dense.c, … */
@@ -41,7 +42,7 @@ bool neighbours_end_copy(struct simd *s, struct neighbours *stores);
 /* Loads, or stores, a chunk of a copy, of which all lanes are on. */
 void neighbours_emit_copy(struct simd *s, struct neighbours *group, int chunk);
 
-/* dense.c — loads of `count` elements for each lane of a chunk, all from `address` on. */
+/* dense.c — accesses to `count` elements for each lane of a chunk, all from `address` on. */
 struct dense {
     LLVMValueRef address;
     LLVMTypeRef bits; /* an element's, as an integer */
@@ -51,8 +52,11 @@ struct dense {
     bool extended; /* … are halves, and only extended to floats */
 };
 bool dense_suits(const struct simd *s, int64_t size, int count);
+bool dense_suits_stores(const struct simd *s, int64_t size);
 /* values: `count` vectors of bits, or of halves. */
 void dense_load(struct simd *s, const struct dense *dense, LLVMValueRef *values);
+/* values: `count` vectors of bits. */
+void dense_store(struct simd *s, const struct dense *dense, LLVMValueRef const *values);
 /* The floats from which dense_load truncated a chunk's halves; NULL: it did not. */
 LLVMValueRef dense_floats(const struct simd *s, LLVMValueRef halves);
 
@@ -62,5 +66,8 @@ LLVMValueRef dense_floats(const struct simd *s, LLVMValueRef halves);
 #define MOST_TRANSPOSED 64
 int lanes_transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
                     LLVMValueRef *out);
+/* `count` vectors of `width` elements, a power of two, become vectors of the registers' size: first the first
+ * elements of all, then the second ones, … Returns the number of vectors. */
+int lanes_interleave(struct simd *s, LLVMValueRef const *vectors, int count, int width, LLVMValueRef *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* Rows become columns. In each step, the elements of two vectors alternate in a longer one, or in two where
- * that would be more than 128 bits, which is one instruction. Vectors of several parts of 128 bits are as
- * many transpositions at once: no element crosses from one part to another. */
+ * that would be too long for one instruction: more than 128 bits, or a register if elements may cross from
+ * one part of 128 bits to another. Vectors of several parts are as many transpositions at once. */
 #include "compiler/simd/lanes/lanes.h"
 #include "compiler/simd/memory/neighbours.h"
 
@@ -16,10 +16,9 @@ static LLVMValueRef alternate(struct simd *s, LLVMValueRef a, LLVMValueRef b, in
     return lanes_shuffle(s, a, b, indexes, count);
 }
 
-int lanes_transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
-                    LLVMValueRef *out) {
-    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(vectors[0]));
-    int room = 128 / (int)LLVMSizeOfTypeInBits(s->unit->layout, element);
+/* `room`: elements of the longest vector of a part. */
+static int transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts, int room,
+                     LLVMValueRef *out) {
     LLVMValueRef current[MOST_TRANSPOSED] = {NULL}, next[MOST_TRANSPOSED] = {NULL};
     int pieces = 1; /* vectors that belong together, by place of the elements */
     for (int i = 0; i < count; i++) current[i] = vectors[i];
@@ -44,4 +43,17 @@ int lanes_transpose(struct simd *s, LLVMValueRef const *vectors, int count, int 
     }
     for (int p = 0; p < pieces; p++) out[p] = current[p];
     return pieces;
+}
+
+static int bits_of(struct simd *s, LLVMValueRef vector) {
+    return (int)LLVMSizeOfTypeInBits(s->unit->layout, LLVMGetElementType(LLVMTypeOf(vector)));
+}
+
+int lanes_transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
+                    LLVMValueRef *out) {
+    return transpose(s, vectors, count, width, parts, 128 / bits_of(s, vectors[0]), out);
+}
+
+int lanes_interleave(struct simd *s, LLVMValueRef const *vectors, int count, int width, LLVMValueRef *out) {
+    return transpose(s, vectors, count, width, 1, s->vector_bits / bits_of(s, vectors[0]), out);
 }
