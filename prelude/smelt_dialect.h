@@ -162,6 +162,11 @@ __smelt_pure uint __smelt_ptx_halves_of_low_e5m2(uint word);
 __smelt_pure uint __smelt_ptx_halves_of_high_e5m2(uint word);
 __smelt_pure uint __smelt_ptx_permute_bytes(uint x, uint y, uint places); // places: of x and y, 4 bits for each byte
 __smelt_together void __smelt_ptx_fence_barriers(void);
+// Where the launch has put a copy of the tensor bound to this index: its elements times their scales, in bfloat, with the same
+// strides. 0: there is none.
+__smelt_pure ulong __smelt_ptx_expanded(uint index);
+// Says that a threadgroup multiplies a tile of so many elements by these copies. Both are for targets with wgmma.
+__smelt_together void __smelt_ptx_expanded_tile(uint elements);
 __smelt_together void __smelt_ptx_fence_async(void);
 // By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.
 __smelt_together void __smelt_ptx_tensor_map(ulong map, uint scratch, ulong data, uint width, uint height, ulong stride_bytes,

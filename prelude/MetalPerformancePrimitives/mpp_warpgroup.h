@@ -336,10 +336,49 @@ template <class W, uint Run, class L, class R> METAL_FUNC bool is_in_runs(const 
     return false;
 }
 
+// ---- Operands of which the launch has made copies in bfloat.
+
+struct expanded_operand {
+  using value_type = bfloat;
+  using element_type = __smelt_device bfloat;
+  static constexpr bool __scaled = false;
+  const __smelt_device bfloat *__data; // null: there is no copy
+  metal::array<long, 2> __strides;
+};
+
+template <class T> constexpr bool has_ue8m0() {
+  if constexpr (T::__scaled)
+    return T::get_rank() == 2 && __is_same(metal::__value_t<typename T::__plane::element_type>, metal::metal_fp8_ue8m0_format);
+  else
+    return false;
+}
+
+// Whether there may be copies, of one operand or of both. The other is in bfloat itself.
+template <class W, class L, class R> constexpr bool may_be_expanded() {
+  constexpr bool left = __is_same(typename L::value_type, bfloat) && !L::__scaled;
+  constexpr bool right = __is_same(typename R::value_type, bfloat) && !R::__scaled;
+  return __is_same(typename W::element, bfloat) && (has_ue8m0<L>() || has_ue8m0<R>()) && (left || has_ue8m0<L>()) && (right || has_ue8m0<R>());
+}
+
+template <class T> METAL_FUNC auto expanded(const T &operand) {
+  if constexpr (T::__scaled)
+    return expanded_operand{(const __smelt_device bfloat *)operand.__expanded(), {1, operand.__strides[1]}};
+  else
+    return operand;
+}
+
 // The sums of `terms` products; `rows` and `columns` of the operands' tile exist, at least one of each. By all threads of
 // the threadgroup, which has as many simdgroups as W says. Sums lie as W::row and W::column say.
 template <class W, bool Relaxed, class L, class R>
 METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  if constexpr (may_be_expanded<W, L, R>()) {
+    auto all_left = expanded(left);
+    auto all_right = expanded(right);
+    if (terms >= 256 && all_left.__data && all_right.__data && is_mappable<W>(all_left) && is_mappable<W>(all_right)) {
+      __smelt_ptx_expanded_tile(W::m * W::n);
+      return multiply_by_copies<W>(all_left, all_right, rows, columns, terms, sums);
+    }
+  }
   using S = warpgroups<wgmma_bytes<L, R, Relaxed>(), W::m, W::n, W::transpose_left, W::transpose_right, W::count * 4>;
   if constexpr (S::possible)
     if (terms >= 256 && is_mappable<S>(left) && is_mappable<S>(right)) return multiply_by_copies<S>(left, right, rows, columns, terms, sums);

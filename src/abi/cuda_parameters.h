@@ -24,6 +24,14 @@ struct cuda_extent {
     uint64_t bytes;
 };
 
+/* Then, for each tensor of the image that `expands`, in order: the address of a copy of it in the device's
+ * memory, or 0. A copy has the elements times their scales, in bfloat, with the same strides. */
+static inline uint32_t count_expanded(const struct image *image) {
+    uint32_t count = 0;
+    for (int32_t i = 0; i < image->tensor_count; i++) count += image->tensors[i].expands != 0;
+    return count;
+}
+
 /* Last, 16-aligned, the contents of inlined buffers, in the order of their bindings, each of inlined_bytes().
  */
 #define CUDA_PARAMETER_LIMIT 4096 /* bytes in all */

@@ -13,11 +13,11 @@ struct header {
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size,
         reduced_size;
     uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct, joined,
-        alone, early, coarse[3], block[3];
+        alone, early, expanded_tile, coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt14";
+static const char magic[8] = "smelt15";
 
 bool image_serves_all(uint32_t engine, const struct code_shape *shape) {
     /* Masked code for any size is not specialised; the other members do not matter to the scalar engine. */
@@ -73,6 +73,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .joined = image->joined,
                             .alone = image->alone,
                             .early = image->early,
+                            .expanded_tile = image->expanded_tile,
                             .binding_count = image->binding_count,
                             .site_count = image->site_count,
                             .tensor_count = image->tensor_count};
@@ -175,6 +176,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .joined = header.joined != 0,
                         .alone = header.alone != 0,
                         .early = header.early != 0,
+                        .expanded_tile = header.expanded_tile,
                         .coarse = {header.coarse[0], header.coarse[1], header.coarse[2]},
                         .block = {header.block[0], header.block[1], header.block[2]},
                         .object_size = header.object_size};

@@ -95,8 +95,9 @@ struct tensor_binding {
     int32_t rank;
     int32_t element; /* a smelt_dtype or smelt_format */
     int32_t scales;  /* likewise; 0: it has none */
-    int32_t unused;
-    int64_t most;                          /* the largest number of its index type */
+    int32_t expands; /* PTX: the code can use a copy of the matrix (abi/cuda_parameters.h), and writes neither
+                        its elements nor its scales */
+    int64_t most;    /* the largest number of its index type */
     int64_t extents[SMELT_MAX_DIMENSIONS]; /* dimension 0 first; -1: dynamic */
     int64_t blocks[SMELT_MAX_DIMENSIONS];  /* elements per scale */
 };
@@ -136,13 +137,15 @@ struct image {
     uint32_t block[3];  /* … and then the threads of the hardware's blocks */
     bool alone;         /* PTX: threads do their own work in launches of any shape */
     bool early;         /* PTX: the code waits for the previous launch itself, and may start before its end */
-    uint32_t log_words; /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
-    uint32_t engine;    /* the engine of the code: the scalar engine's if the SIMD engine refused */
-    uint32_t lanes;     /* SIMD: threads of a gang, a multiple of 32 or a part of it */
-    uint64_t stack_bytes; /* SIMD: the most that one call needs, with private arrays of all lanes */
-    char *refusal;        /* a sentence: why the SIMD engine refused, or, of its code, why it
-                             is not in the best form; NULL: neither */
-    char *reduced;        /* which optimisation the kernel lacks because of its size; NULL: none */
+    uint32_t expanded_tile; /* PTX: elements of the tile that a group multiplies by copies of tensors that
+                               `expands`; 0: there are none */
+    uint32_t log_words;     /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
+    uint32_t engine;        /* the engine of the code: the scalar engine's if the SIMD engine refused */
+    uint32_t lanes;         /* SIMD: threads of a gang, a multiple of 32 or a part of it */
+    uint64_t stack_bytes;   /* SIMD: the most that one call needs, with private arrays of all lanes */
+    char *refusal;          /* a sentence: why the SIMD engine refused, or, of its code, why it
+                               is not in the best form; NULL: neither */
+    char *reduced;          /* which optimisation the kernel lacks because of its size; NULL: none */
     char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts
                    */
     size_t object_size;

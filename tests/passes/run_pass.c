@@ -79,6 +79,9 @@ static void print_image(const struct compile_result *result) {
     for (int i = 0; i < image->binding_count; i++)
         printf("binding %d: kind %d, index %d, inlined %d\n", i, image->bindings[i].kind,
                image->bindings[i].index, image->bindings[i].inlined);
+    for (int i = 0; i < image->tensor_count; i++)
+        printf("tensor %d: index %d, expands %d\n", i, image->tensors[i].index, image->tensors[i].expands);
+    if (image->expanded_tile) printf("expanded tile: %u\n", image->expanded_tile);
     for (int i = 0; i < result->constant_count; i++)
         printf("constant %s: index %d, required %u\n", result->constants[i].name, result->constants[i].index,
                result->constants[i].required);

@@ -26,6 +26,8 @@ static const struct image example = {.bindings = bindings,
                                      .max_threads = 512,
                                      .has_barrier = true,
                                      .quick = true,
+                                     .early = true,
+                                     .expanded_tile = 4096,
                                      .engine = ENGINE_SIMD,
                                      .lanes = 128,
                                      .stack_bytes = UINT64_C(5) << 32,
@@ -47,6 +49,8 @@ static void assert_same(const struct image *a, const struct image *b) {
     assert_int_equal(a->max_threads, b->max_threads);
     assert_int_equal(a->has_barrier, b->has_barrier);
     assert_int_equal(a->quick, b->quick);
+    assert_int_equal(a->early, b->early);
+    assert_int_equal(a->expanded_tile, b->expanded_tile);
     assert_int_equal(a->engine, b->engine);
     assert_int_equal(a->lanes, b->lanes);
     assert_int_equal(a->log_words, b->log_words);

@@ -41,11 +41,23 @@ int64_t ptx_extent_offset(const struct image *image, int kind, int64_t index) {
     return slot < 0 ? -1 : (int64_t)extents_begin(image) + slot * (int64_t)sizeof(struct cuda_extent);
 }
 
-/* Where the contents of inlined buffers begin. */
-static uint64_t contents_begin(const struct unit *unit) {
+static uint64_t copies_begin(const struct unit *unit) {
     const struct image *image = &unit->result->image;
     uint64_t offset = extents_begin(image);
     if (unit->request->shape.tested) offset += count_slots(image) * sizeof(struct cuda_extent);
+    return offset;
+}
+
+uint64_t ptx_copy_offset(const struct unit *unit, const struct tensor_binding *tensor) {
+    uint64_t offset = copies_begin(unit);
+    for (const struct tensor_binding *t = unit->result->image.tensors; t != tensor; t++)
+        if (t->expands) offset += sizeof(uint64_t);
+    return offset;
+}
+
+/* Where the contents of inlined buffers begin. */
+static uint64_t contents_begin(const struct unit *unit) {
+    uint64_t offset = copies_begin(unit) + count_expanded(&unit->result->image) * sizeof(uint64_t);
     return (offset + 15) / 16 * 16;
 }
 

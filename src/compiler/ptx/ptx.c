@@ -4,6 +4,7 @@
 const struct pass ptx_passes[] = {PASS(NULL, memory_measure_private),
                                   PASS("bounds", pass_bounds),
                                   PASS("ptx-inside", pass_ptx_inside),
+                                  PASS("ptx-expanded", pass_ptx_expanded),
                                   PASS("ptx-inline", pass_ptx_inline),
                                   PASS("ptx-retarget", pass_ptx_retarget),
                                   PASS("ptx-addresses", pass_ptx_addresses),

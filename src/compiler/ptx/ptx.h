@@ -14,6 +14,12 @@
  * image's bindings say which. Requires: the module not yet retargeted. */
 smelt_status pass_ptx_inline(struct unit *unit);
 
+/* expanded.c — which tensors the launch may copy in a wider type, for products that read them from there.
+ * Requires: the module not yet retargeted. Establishes: the image's `expands` and `expanded_tile`. */
+smelt_status pass_ptx_expanded(struct unit *unit);
+/* parameters.c — the offset of the address of a tensor's copy. */
+uint64_t ptx_copy_offset(const struct unit *unit, const struct tensor_binding *tensor);
+
 /* The memory of tensor maps: the code has products by asynchronous tensor cores. */
 #define PTX_MAPS_NAME INTRINSIC_PREFIX "maps"
 

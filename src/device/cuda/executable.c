@@ -28,6 +28,8 @@ static smelt_status lay_out(const char *name, struct cuda_code *code) {
     if (!code->slots) return fail_out_of_memory(count * sizeof *code->slots);
     uint64_t offset = sizeof(struct cuda_parameters) + count * sizeof(uint64_t);
     if (code->head.shape.tested) offset += count * sizeof(struct cuda_extent);
+    code->copies_offset = (uint32_t)offset;
+    offset += (uint64_t)count_expanded(image) * sizeof(uint64_t);
     offset = (offset + 15) / 16 * 16;
     for (int32_t i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];

@@ -20,6 +20,7 @@ struct cuda_code {
     _Atomic(struct cuda_module *) module; /* latest epoch first */
     struct cuda_slot *slots;
     uint32_t slot_count, parameter_bytes;
+    uint32_t copies_offset; /* in the parameters: the addresses of tensors' copies */
 };
 
 /* Of struct device. */

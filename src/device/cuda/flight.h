@@ -3,9 +3,20 @@
 #define SMELT_DEVICE_CUDA_FLIGHT_H
 
 #include "device/cuda/executable.h"
+#include "device/cuda/expand_code.h"
 #include "device/cuda/memory.h"
 #include "abi/cuda_parameters.h"
 #include "device/log.h"
+
+#define MOST_EXPANSIONS 4
+
+/* A matrix of which the launch makes a copy (expand.h). */
+struct expansion {
+    int kind;
+    int64_t width, height;
+    struct expand_parameters parameters;
+    struct cuda_module *module;
+};
 
 struct flight {
     struct executable *executable;
@@ -15,7 +26,9 @@ struct flight {
     struct cuda_module *module;
     struct cuda_stream *stream;
     uint32_t blocks[3], threads, shared_bytes; /* of the hardware's grid */
-    CUdeviceptr scratch[4];                    /* given back when the launch is enqueued, or has ended */
+    struct expansion expansions[MOST_EXPANSIONS];
+    int expansion_count;
+    CUdeviceptr scratch[5]; /* given back when the launch is enqueued, or has ended */
     int scratch_count;
     CUdeviceptr bytes; /* a block with what is not inlined */
     bool logged;       /* the kernel's lines are in `log` */

@@ -1,5 +1,6 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/executable.h"
+#include "device/cuda/expand.h"
 #include "device/cuda/flight.h"
 #include "device/cuda/kept.h"
 #include "device/cuda/log.h"
@@ -216,7 +217,8 @@ static void trace(const struct flight *f, const struct cuda_mark *mark, CUresult
 static bool starts_early(const struct flight *f) {
     const struct cuda_driver *driver = f->gpu->driver;
     int captures = 0;
-    return f->code->head.image.early && driver->launch_with && !cuda_stream_records(f->stream) &&
+    return f->code->head.image.early && !f->expansion_count && driver->launch_with &&
+           !cuda_stream_records(f->stream) &&
            driver->capture_status(f->stream->handle, &captures) == CUDA_SUCCESS && !captures;
 }
 
@@ -235,6 +237,7 @@ smelt_status flight_launch(struct flight *f) {
     struct cuda_gpu *gpu = f->gpu;
     size_t bytes = f->code->parameter_bytes;
     void *extra[] = {PARAMETER_BUFFER, &f->parameters, PARAMETER_BUFFER_BYTES, &bytes, PARAMETERS_END};
+    TRY(cuda_expand_run(f));
     struct cuda_mark mark = cuda_mark_begin(f->stream);
     CUresult result = starts_early(f) ? start_early(f, extra)
                                       : gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1],
@@ -254,6 +257,7 @@ static smelt_status enqueue(struct flight *f) {
     TRY(fill_slots(f));
     if (f->code->head.shape.tested) fill_extents(f);
     TRY(allow_shared(f));
+    cuda_expand_plan(f);
     if (request->info) request->info->quick = f->code->head.image.quick;
     f->parameters.head.stop = f->parameters.head.log = f->parameters.head.reserved = 0;
     if (request->timeout > 0 || request->info || f->code->head.image.log_words || f->code->head.shape.tested)

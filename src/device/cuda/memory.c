@@ -81,6 +81,11 @@ smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdevic
         gpu->name, bytes, (unsigned long long)free_bytes, (unsigned long long)total);
 }
 
+bool cuda_copies_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address) {
+    if (cuda_stream_records(stream)) return cuda_recording_copies(stream, bytes, address);
+    return stream->gpu->driver->allocate(address, bytes, stream->handle) == CUDA_SUCCESS;
+}
+
 void cuda_scratch_give(struct cuda_stream *stream, CUdeviceptr address) {
     smelt_stream_memory lender;
     if (cuda_stream_records(stream)) return;

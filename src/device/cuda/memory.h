@@ -50,6 +50,9 @@ void cuda_memory_release(struct memory *memory);
 /* A short-lived block for a launch's own data (bytes, logs), taken and released in the stream's order. While
  * the stream records, the block belongs to the recording. */
 smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
+/* The same for copies that make a launch faster, which it need not have: false without a message if there is
+ * no memory. All launches that a stream records share one block. */
+bool cuda_copies_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
 void cuda_scratch_give(struct cuda_stream *stream, CUdeviceptr address);
 
 /* Bytes that can be allocated: the driver's free bytes, and the pool's unused ones. */

@@ -29,6 +29,8 @@ struct cuda_recording {
     struct used *used;
     int used_count, used_capacity;
     struct kept *kept;
+    CUdeviceptr copies; /* one of `kept` */
+    size_t copies_bytes;
     char names[CUDA_PENDING_NAMES][64];
     int name_count;
     int64_t launches;
@@ -110,6 +112,23 @@ smelt_status cuda_recording_block(struct cuda_stream *stream, size_t bytes, CUde
     smelt_status status = keep(atomic_load(&stream->recording), NULL, *address);
     if (status != SMELT_OK) cuda_scratch_give(gpu->default_stream, *address);
     return status;
+}
+
+bool cuda_recording_copies(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address) {
+    struct cuda_recording *recording = atomic_load(&stream->recording);
+    struct cuda_gpu *gpu = stream->gpu;
+    if (bytes > recording->copies_bytes) {
+        CUdeviceptr block;
+        if (gpu->driver->allocate(&block, bytes, gpu->default_stream->handle) != CUDA_SUCCESS) return false;
+        if (keep(recording, NULL, block) != SMELT_OK) {
+            cuda_scratch_give(gpu->default_stream, block);
+            return false;
+        }
+        recording->copies = block;
+        recording->copies_bytes = bytes;
+    }
+    *address = recording->copies;
+    return true;
 }
 
 /* ---- Beginning and ending. */
