@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import smelt
+from smelt import library as make_library
 
 GPU = next((device for device in smelt.devices() if device.startswith("cuda")), None)
 pytestmark = pytest.mark.skipif(GPU is None, reason="no GPU")
@@ -149,7 +150,7 @@ def run(library, kernel, tensors, shape, places, expand, monkeypatch, tmp_path):
 
 @pytest.fixture(name="library", scope="module")
 def fixture_library():
-    return smelt.library(SOURCE)
+    return make_library(SOURCE)
 
 
 @pytest.fixture(name="random")
