@@ -114,6 +114,6 @@ void neighbours_emit_copy(struct simd *s, struct neighbours *group, int chunk) {
     for (int lane = 0; lane < s->chunk_lanes; lane += step) {
         if (load) values[lane] = LLVMBuildLoad2(b, type, addresses[lane], "");
         LLVMValueRef access = load ? values[lane] : LLVMBuildStore(b, values[lane], addresses[lane]);
-        LLVMSetAlignment(access, neighbours_align(group));
+        LLVMSetAlignment(access, group->align);
     }
 }

@@ -4,28 +4,20 @@
  *
  * They are found in each block: addresses that differ by constants. All loads of a group are done where the
  * first is, all stores where the last is. So no load of a group may pass a write to its element, and no store
- * any access to its element. No lane accesses more than it did: lanes that are off load from a constant.
+ * any access to its element. Narrow loads may have gaps between them, as in every other byte; the elements
+ * there are of the same array. Beyond that, no lane accesses more than it did: lanes that are off load from a
+ * constant.
  *
  * Requires: the analysis, matrices found (matrix_find.c). Establishes: value.neighbours. */
 #include "compiler/simd/memory/neighbours.h"
-#include "compiler/base.h"
-#include "compiler/bounds/bounds.h"
 #include "compiler/simd/lanes/lanes.h"
 #include "compiler/simd/matrix/matrix.h"
-#include "compiler/simd/analysis/spots.h"
 #include "compiler/simd/matrix/tiles.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- Accesses. */
-
-struct access {
-    LLVMValueRef instruction;
-    struct spot place;
-    bool used;
-};
 
 static bool is_load(LLVMValueRef i) {
     return LLVMIsALoadInst(i) != NULL;
@@ -54,80 +46,6 @@ static bool is_candidate(struct simd *s, LLVMValueRef i) {
            size_of(s, i) <= 8 && LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !LLVMGetVolatile(i) &&
            space_of(i) != 0 && shape_of(s, address_of(i)) != SHAPE_UNIFORM && !private_is(s, address_of(i)) &&
            !value_of(s, i)->matrix;
-}
-
-/* Device and constant memory may be the same; the thread's own arrays are found by their addresses. */
-static bool may_touch(struct simd *s, LLVMValueRef access, unsigned space) {
-    unsigned other = space_of(access);
-    if (other == 0) return !private_is(s, address_of(access));
-    return (other == THREADGROUP_SPACE) == (space == THREADGROUP_SPACE);
-}
-
-static bool is_harmless_call(LLVMValueRef call) {
-    const char *name = called_name(call);
-    return strncmp(name, "llvm.", 5) == 0 && strncmp(name, "llvm.mem", 8) != 0 &&
-           strncmp(name, "llvm.masked", 11) != 0;
-}
-
-static bool has_member(const struct neighbours *group, LLVMValueRef i) {
-    for (int n = 0; n < group->count; n++)
-        if (group->accesses[n] == i) return true;
-    return false;
-}
-
-/* Whether the access may pass the call: loads move before it, stores after it. A test (bounds.c) stays before
- * the accesses that it tests, which are at the same spot. When a test fails, what was stored is undefined. */
-static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
-    if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
-    if (!is_load(access)) return true;
-    struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS), 1),
-                own = spot_of(s, address_of(access), 1);
-    return !spot_is_same(&tested, &own);
-}
-
-/* Whether the access, which is done at `order`, touches no member of the group that passes it. Loads move up,
- * so those after the access pass it; stores move down, so those before it do. */
-static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access, int order) {
-    LLVMValueRef lowest = group->accesses[0];
-    bool loads = is_load(lowest);
-    int64_t size = size_of(s, lowest), distance;
-    if (!may_touch(s, access, space_of(lowest))) return true;
-    struct base own = base_of(s->unit, address_of(lowest)), other = base_of(s->unit, address_of(access));
-    if (base_are_distinct(s->unit, &own, &other)) return true;
-    if (!spot_distance(s, address_of(lowest), address_of(access), &distance)) return false;
-    for (int n = 0; n < group->count; n++) {
-        bool passes = (value_of(s, group->accesses[n])->order > order) == loads;
-        if (passes && distance < (n + 1) * size && n * size < distance + size_of(s, access)) return false;
-    }
-    return true;
-}
-
-/* lets_pass for the access and, if a group of loads is done in its place, for each load of that group. */
-static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access) {
-    const struct neighbours *others = is_load(access) ? value_of(s, access)->neighbours : NULL;
-    if (!lets_pass(s, group, access, value_of(s, access)->order)) return false;
-    for (int n = 0; others && others->place == access && n < others->count; n++)
-        if (!lets_pass(s, group, others->accesses[n], value_of(s, others->accesses[n])->order)) return false;
-    return true;
-}
-
-#define LONGEST_WAY 2000
-
-/* Whether nothing between the first and the last is affected if all are done together. Groups of loads must
- * be found before groups of stores: stores that move down must not pass loads that have moved up. */
-static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRef first, LLVMValueRef last) {
-    bool loads = is_load(first);
-    int steps = 0;
-    for (LLVMValueRef i = first; i != last; i = LLVMGetNextInstruction(i)) {
-        if (!i || ++steps > LONGEST_WAY) return false;
-        if (has_member(group, i)) continue;
-        if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i)) return false;
-        if (LLVMIsACallInst(i) && !may_pass(s, i, first)) return false;
-        if (!LLVMIsALoadInst(i) && !LLVMIsAStoreInst(i)) continue;
-        if (LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return false;
-        if ((!loads || LLVMIsAStoreInst(i)) && !all_let_pass(s, group, i)) return false;
-    }
-    return true;
 }
 
 /* ---- What pays. */
@@ -234,19 +152,11 @@ static bool is_dense_row(struct simd *s, struct access *const *row, int count) {
 static void add_group(struct simd *s, struct access **members, int count) {
     struct neighbours *group = arena_alloc(&s->arena, sizeof *group);
     if (!group) return;
-    LLVMValueRef first = members[0]->instruction, last = first;
-    *group = (struct neighbours){.count = count};
-    for (int n = 0; n < count; n++) {
-        LLVMValueRef i = members[n]->instruction;
-        group->accesses[n] = i;
-        if (value_of(s, i)->order < value_of(s, first)->order) first = i;
-        if (value_of(s, i)->order > value_of(s, last)->order) last = i;
-    }
-    group->place = is_load(first) ? first : last;
-    for (int n = 0; n < count; n++)
-        if (group->accesses[n] == group->place)
-            group->bytes = members[0]->place.bytes - members[n]->place.bytes;
-    if (!can_move(s, group, first, last)) return;
+    LLVMValueRef first = members[0]->instruction;
+    unsigned align = LLVMGetAlignment(first);
+    *group = (struct neighbours){.count = count, .align = align ? align : 1};
+    for (int n = 0; n < count; n++) group->accesses[n] = members[n]->instruction;
+    if (!neighbours_find_place(s, group, members, count, members[0]->place.bytes)) return;
     if (is_dense_row(s, members, count)) {
         group->dense = group->dense_only = true;
     } else {
@@ -299,6 +209,7 @@ static void find_groups(struct simd *s, struct access *accesses, int count, bool
             same[found++] = &accesses[m];
         }
         if (found > 1) find_rows(s, same, found);
+        if (found > 1 && loads) neighbours_find_gaps(s, same, found);
     }
 }
 
@@ -313,6 +224,7 @@ static void find_in_block(struct simd *s, LLVMBasicBlockRef block) {
             accesses[count++] = (struct access){.instruction = i, .place = spot_of(s, address_of(i), 1)};
     }
     find_groups(s, accesses, count, true, same);
+    neighbours_find_lone(s, accesses, count);
     find_groups(s, accesses, count, false, same);
 }
 
@@ -356,6 +268,40 @@ static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVM
     return LLVMConstAddrSpaceCast(LLVMConstGEP2(i8, global, &back, 1), pointer);
 }
 
+/* An address for each lane and a scalar that is added to all; NULL: nothing is. */
+struct lane_base {
+    LLVMValueRef address, bytes;
+};
+
+static bool is_uniform_here(struct simd *s, LLVMValueRef index) {
+    return shape_of(s, index) == SHAPE_UNIFORM && value_is_here(s, index);
+}
+
+/* The address to which all lanes add the same; NULL: they do not, or it has no vector here. */
+static LLVMValueRef before_step(struct simd *s, LLVMValueRef address) {
+    if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2) return NULL;
+    LLVMValueRef from = LLVMGetOperand(address, 0);
+    bool varies = shape_of(s, from) == SHAPE_VARYING && !piece_is(s, from) && value_is_here(s, from);
+    return varies && is_uniform_here(s, LLVMGetOperand(address, 1)) ? from : NULL;
+}
+
+/* Takes an address of several such steps apart: no vectors of sums are needed then, and where only the steps
+ * change in a loop, the lanes' addresses stay. */
+static struct lane_base lane_base_of(struct simd *s, LLVMValueRef address) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef i64 = type_i64(s->unit);
+    struct lane_base base = {.address = address};
+    LLVMValueRef from = before_step(s, address);
+    if (!from || !before_step(s, from)) return base;
+    for (; from; from = before_step(s, from)) {
+        LLVMValueRef index = LLVMBuildSExt(b, scalar_of(s, LLVMGetOperand(base.address, 1)), i64, "");
+        uint64_t size = LLVMABISizeOfType(s->unit->layout, LLVMGetGEPSourceElementType(base.address));
+        LLVMValueRef bytes = LLVMBuildMul(b, index, LLVMConstInt(i64, size, false), "");
+        base = (struct lane_base){from, base.bytes ? LLVMBuildAdd(b, base.bytes, bytes, "") : bytes};
+    }
+    return base;
+}
+
 /* Whether the lanes' addresses are in a vector, rather than offsets from a scalar. */
 static bool has_own_addresses(struct simd *s, LLVMValueRef address) {
     return s->chunk_lanes > 1 && !piece_is(s, address) && shape_of(s, address) < 0;
@@ -366,6 +312,7 @@ static bool has_own_addresses(struct simd *s, LLVMValueRef address) {
 static void lane_addresses(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef mask,
                            LLVMValueRef *lanes) {
     LLVMValueRef address = address_of(group->place);
+    LLVMBuilderRef b = s->unit->builder;
     if (s->chunk_lanes == 1) {
         for (int lane = 0; lane < s->lanes; lane++)
             lanes[lane] = address_at(s, chunk_of(s, address, lane), group->bytes);
@@ -374,7 +321,9 @@ static void lane_addresses(struct simd *s, const struct neighbours *group, int c
     int shape = mask                   ? SHAPE_VARYING
                 : piece_is(s, address) ? value_of(s, address)->piece
                                        : shape_of(s, address);
-    LLVMValueRef base = shape < 0              ? chunk_of(s, address, chunk)
+    struct lane_base own = {.address = address};
+    if (shape < 0 && !mask) own = lane_base_of(s, address);
+    LLVMValueRef base = shape < 0              ? chunk_of(s, own.address, chunk)
                         : piece_is(s, address) ? piece_first_lane(s, address, chunk)
                                                : scalar_of(s, address);
     if (mask) {
@@ -386,7 +335,10 @@ static void lane_addresses(struct simd *s, const struct neighbours *group, int c
             int64_t offset = shape_offsets(s, shape)[chunk * s->chunk_lanes + lane];
             lanes[lane] = address_at(s, base, offset + group->bytes);
         } else {
-            lanes[lane] = LLVMBuildExtractElement(s->unit->builder, base, simd_i32(s, lane), "");
+            LLVMValueRef first = LLVMBuildExtractElement(b, base, simd_i32(s, lane), "");
+            if (own.bytes)
+                first = LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), first, &own.bytes, 1, "");
+            lanes[lane] = first;
             if (group->bytes) lanes[lane] = address_at(s, lanes[lane], group->bytes);
         }
     }
@@ -436,7 +388,7 @@ static void load_chunk(struct simd *s, const struct neighbours *group, int chunk
     lane_addresses(s, group, chunk, mask, addresses);
     for (int lane = 0; lane < all; lane++) {
         loaded[lane] = LLVMBuildLoad2(b, own, addresses[lane], "");
-        LLVMSetAlignment(loaded[lane], neighbours_align(group));
+        LLVMSetAlignment(loaded[lane], group->align);
     }
     for (int i = 0; i < lanes; i++) {
         LLVMValueRef together[GANG_MAX_LANES];
@@ -483,7 +435,7 @@ static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
                           .bits = bits_of(s, type),
                           .size = (int)size_of(s, group->place),
                           .count = group->count,
-                          .align = neighbours_align(group),
+                          .align = group->align,
                           .integer = LLVMGetTypeKind(type) == LLVMIntegerTypeKind,
                           .extended = load};
     for (int n = 0; n < group->count && !load; n++)
@@ -510,7 +462,8 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     } else {
         load_chunk(s, group, chunk, mask, group->loaded + (ptrdiff_t)chunk * s->chunk_lanes, values);
     }
-    for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
+    for (int n = 0; n < group->count; n++)
+        if (group->accesses[n]) set_lanes(s, group, n, chunk, values[n]);
 }
 
 /* What the stores copy: the loads' vectors of this code; or NULL. */
@@ -531,7 +484,7 @@ static void emit_copies(struct simd *s, const struct neighbours *group, const st
     lane_addresses(s, group, chunk, NULL, addresses);
     for (int lane = 0; lane < lanes_together(s); lane++) {
         LLVMValueRef vector = from->loaded[chunk * s->chunk_lanes + lane];
-        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, addresses[lane]), neighbours_align(group));
+        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, addresses[lane]), group->align);
     }
 }
 
@@ -551,7 +504,7 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
         LLVMValueRef vector = out[i / in_vector];
         int first = (part * in_vector + i % in_vector) * group->count;
         vector = lanes_part(s, vector, first, group->count);
-        LLVMSetAlignment(LLVMBuildStore(b, vector, addresses[lane]), neighbours_align(group));
+        LLVMSetAlignment(LLVMBuildStore(b, vector, addresses[lane]), group->align);
     }
 }
 

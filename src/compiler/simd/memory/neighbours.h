@@ -3,12 +3,14 @@
 #define SMELT_COMPILER_SIMD_NEIGHBOURS_H
 
 #include "compiler/simd/simd.h"
+#include "compiler/simd/analysis/spots.h"
 
 #define MOST_NEIGHBOURS 16
 
 struct neighbours {
-    LLVMValueRef accesses[MOST_NEIGHBOURS]; /* loads, or stores, by address */
+    LLVMValueRef accesses[MOST_NEIGHBOURS]; /* loads, or stores, by address; NULL: a gap between loads */
     int count;                              /* a power of two, except where dense_only */
+    unsigned align;                         /* of the first element, in each lane */
     LLVMValueRef place;                     /* the first load, the last store: where all are written */
     int64_t bytes;                          /* from its address to the first element */
     bool apart;                             /* the lanes' addresses are not close together */
@@ -23,11 +25,22 @@ struct neighbours {
     int serial;                             /* the emission in which both are valid; -1: none */
 };
 
-/* Of the first element, in each lane. */
-static inline unsigned neighbours_align(const struct neighbours *group) {
-    unsigned align = LLVMGetAlignment(group->accesses[0]);
-    return align ? align : 1;
-}
+struct access {
+    LLVMValueRef instruction;
+    struct spot place;
+    bool used;
+};
+
+/* neighbours_place.c — sets the place of a group, whose first element is at `bytes` of the members' spots.
+ * Returns whether all can be done there. */
+bool neighbours_find_place(struct simd *s, struct neighbours *group, struct access *const *members, int count,
+                           int64_t bytes);
+/* windows.c — of loads that differ by constants, in the order of their addresses, those without neighbours
+ * that have gaps between them. */
+void neighbours_find_gaps(struct simd *s, struct access **sorted, int count);
+/* Of all accesses of a block, narrow loads without neighbours from objects of which the lanes load
+ * neighbours, too. The lanes are as far apart there, so that nothing is tested. */
+void neighbours_find_lone(struct simd *s, struct access *accesses, int count);
 
 /* neighbours.c — finds them, before anything is written. */
 void neighbours_find(struct simd *s);
