@@ -3,6 +3,7 @@
 #include "cuda/launches.h"
 
 #include "array/array.h"
+#include "device/cuda/context.h"
 #include "device/cuda/expand_code.h"
 #include "smelt/tensor.h"
 
@@ -209,6 +210,73 @@ static void recorded_launches_share_a_block(void **state) {
     close_problem(&wide);
 }
 
+struct lender {
+    CUdeviceptr block;
+    int taken, given;
+};
+
+static void *take(void *context, void *native, size_t bytes) {
+    struct lender *lender = context;
+    assert_non_null(native);
+    assert_true(bytes <= 1 << 20);
+    lender->taken++;
+    return (void *)(uintptr_t)lender->block;
+}
+
+static void give(void *context, void *address) {
+    struct lender *lender = context;
+    assert_int_equal((uintptr_t)address, lender->block);
+    lender->given++;
+}
+
+static void a_captured_stream_has_copies_in_memory_of_its_owner(void **state) {
+    (void)state;
+    struct problem p = open_problem(256);
+    struct log log = {0};
+    struct lender lender = {0};
+    const smelt_stream_memory memory = {take, give, &lender};
+    CUcontext previous;
+    CUstream mine;
+    CUgraph graphs[2];
+    CUgraphExec executable;
+    smelt_stream *stream;
+    const struct device *device;
+    OK(device_find("cuda", &device));
+    struct cuda_gpu *gpu = cuda_gpu_of(device);
+    const struct cuda_driver *driver = gpu->driver;
+    run(&p, "always");
+    OK(cuda_enter(gpu, &previous));
+    assert_int_equal(driver->stream_create(&mine, CUDA_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    assert_int_equal(driver->allocate(&lender.block, 1 << 20, mine), CUDA_SUCCESS);
+    OK(smelt_stream_from_native("cuda", mine, &stream));
+    OK(launch_on(&p, stream));
+    OK(smelt_stream_wait(stream));
+    fake->launch(note, &log);
+    for (int lends = 0; lends < 2; lends++) {
+        if (lends) OK(smelt_stream_set_memory(stream, &memory));
+        assert_int_equal(driver->capture_begin(mine, CUDA_CAPTURE_RELAXED), CUDA_SUCCESS);
+        OK(launch_on(&p, stream));
+        assert_int_equal(driver->capture_end(mine, &graphs[lends]), CUDA_SUCCESS);
+        assert_int_equal(lender.taken, lends);
+        assert_int_equal(lender.given, lends);
+        assert_int_equal(driver->graph_instantiate(&executable, graphs[lends], 0), CUDA_SUCCESS);
+        assert_int_equal(driver->graph_launch(executable, mine), CUDA_SUCCESS);
+        assert_int_equal(driver->stream_wait(mine), CUDA_SUCCESS);
+        assert_int_equal(log.products, 1 + lends);
+        assert_int_equal(log.conversions, 2 * lends);
+        assert_int_equal(log.none, !lends);
+        driver->graph_executable_destroy(executable);
+        driver->graph_destroy(graphs[lends]);
+    }
+    fake->launch(NULL, NULL);
+    OK(smelt_stream_set_memory(stream, NULL));
+    smelt_stream_release(stream);
+    assert_int_equal(driver->release(lender.block, mine), CUDA_SUCCESS);
+    assert_int_equal(driver->stream_destroy(mine), CUDA_SUCCESS);
+    cuda_leave(gpu, previous);
+    close_problem(&p);
+}
+
 /* The code that makes copies stays loaded, and so do kernels of recordings. */
 static int check(void **state) {
     (void)state;
@@ -232,6 +300,7 @@ int main(void) {
         TEST(operands_that_share_the_results_memory_have_no_copies),
         TEST(without_memory_there_are_none),
         TEST(recorded_launches_share_a_block),
+        TEST(a_captured_stream_has_copies_in_memory_of_its_owner),
     };
     return cmocka_run_group_tests(tests, open_large, NULL);
 }

@@ -198,10 +198,8 @@ void cuda_expand_plan(struct flight *f) {
     uint64_t *copies = (uint64_t *)(f->parameters.bytes + f->code->copies_offset);
     memset(copies, 0, count * sizeof *copies);
     enum expand_setting setting = setting_now();
-    /* A graph of the stream's owner has memory of the owner's alone. */
-    bool possible = setting != EXPAND_NEVER &&
-                    (cuda_stream_records(f->stream) || !cuda_stream_is_captured(f->stream)) && find(f) &&
-                    (setting == EXPAND_ALWAYS || pays(f)) && load_code(f) && take_memory(f);
+    bool possible = setting != EXPAND_NEVER && find(f) && (setting == EXPAND_ALWAYS || pays(f)) &&
+                    load_code(f) && take_memory(f);
     if (!possible) f->expansion_count = 0;
     for (int i = 0; i < f->expansion_count; i++) copies[i] = f->expansions[i].parameters.copy;
 }

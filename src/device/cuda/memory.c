@@ -82,7 +82,14 @@ smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdevic
 }
 
 bool cuda_copies_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address) {
+    smelt_stream_memory lender;
     if (cuda_stream_records(stream)) return cuda_recording_copies(stream, bytes, address);
+    if (cuda_stream_is_captured(stream)) {
+        /* A graph of the stream's owner has memory of the owner's alone. */
+        void *lent = find_lender(stream, &lender) ? lender.take(lender.context, stream->handle, bytes) : NULL;
+        *address = (CUdeviceptr)(uintptr_t)lent;
+        return lent;
+    }
     return stream->gpu->driver->allocate(address, bytes, stream->handle) == CUDA_SUCCESS;
 }
 
