@@ -3,11 +3,12 @@
     PYTHONPATH=build/python python bench/python/models.py [--device cuda] [--compile] [JOB …]
 
 Weights are random. Both sides run in turns; a row has the medians of both and how many times as fast smelt's is. Jobs:
-vit (float32), sam (ViT-H's image encoder, 1024²; its --layers are rounded up to a multiple of 8), prefill and decode (a
-Llama of 8 billion parameters, 4096 tokens; of its 32 equal layers --layers are run), decode-int4 (weights packed to 4
-bits, next to bfloat16), call (the host's time of one call of attention, next to torch's own). prefill-int4 is prefill
-with packed weights. decode-captured and decode-int4-captured replay a step of both sides as a CUDA graph, which takes
-little of the host's time. generate-int4 is model.generate() of both, smelt's with capture=True."""
+vit (float32; only attention is smelt's), vit-optimized (the same by smelt.torch.optimize), sam (ViT-H's image encoder,
+1024²; its --layers are rounded up to a multiple of 8), prefill and decode (a Llama of 8 billion parameters, 4096 tokens;
+of its 32 equal layers --layers are run), decode-int4 (weights packed to 4 bits, next to bfloat16), call (the host's time
+of one call of attention, next to torch's own). prefill-int4 is prefill with packed weights. decode-captured and
+decode-int4-captured replay a step of both sides as a CUDA graph, which takes little of the host's time. generate-int4 is
+model.generate() of both, smelt's with capture=True."""
 
 from __future__ import annotations
 
@@ -60,14 +61,17 @@ def compare(name: str, stock: Work, ours: Work, to: Settings) -> None:
     print(f"{name:<44} stock {theirs * 1e3:9.3f} ms   smelt {mine * 1e3:9.3f} ms   {theirs / mine:.3f} × as fast", flush=True)
 
 
-def vit(to: Settings) -> None:
+def vit(to: Settings, optimize: bool = False) -> None:
     config = transformers.ViTConfig(hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=12)
     stock = transformers.ViTModel(config).eval().to(to.device)
     ours = copy.deepcopy(stock)
-    ours.set_attn_implementation("smelt")
+    if optimize:
+        print(str(smelt.torch.optimize(ours)).replace("\n", "; "))
+    else:
+        ours.set_attn_implementation("smelt")
     stock, ours = to.ready(stock), to.ready(ours)
     pixels = torch.randn(4, 3, 224, 224, device=to.device)
-    compare("ViT-S float32, 4 pictures", lambda: stock(pixels), lambda: ours(pixels), to)
+    compare(f"ViT-S float32, 4 pictures{', optimized' if optimize else ''}", lambda: stock(pixels), lambda: ours(pixels), to)
 
 
 def sam(to: Settings) -> None:
@@ -183,12 +187,12 @@ def call(to: Settings) -> None:
 
 
 JOBS: dict[str, Callable[[Settings], None]] = {
-    "vit": vit, "sam": sam, "prefill": prefill, "prefill-int4": lambda to: prefill(to, "int4"),
+    "vit": vit, "vit-optimized": lambda to: vit(to, True), "sam": sam, "prefill": prefill, "prefill-int4": lambda to: prefill(to, "int4"),
     "decode": decode, "decode-int4": lambda to: decode(to, "int4"),
     "decode-captured": lambda to: decode(to, capture=True),
     "decode-int4-captured": lambda to: decode(to, "int4", True),
     "generate-int4": generate, "call": call}
-COMPILED = ("vit", "sam", "prefill", "prefill-int4")
+COMPILED = ("vit", "vit-optimized", "sam", "prefill", "prefill-int4")
 
 
 def main() -> None:

@@ -576,7 +576,7 @@ OPERATORS: dict[str, Callable] = {
     **{f"aten.{name}": function for name, function in {**_ELEMENTWISE, **_OTHERS}.items()},
     **{f"aten.{name}": lambda *unused, **named: None for name in _IGNORED},
     "smelt.attention": _smelt_attention, "smelt.attention_with_bias": _attention_with_bias, "smelt.rms_norm": _smelt_rms_norm,
-    "smelt.quantized_linear": _quantized_linear,
+    "smelt.linear": _linear, "smelt.quantized_linear": _quantized_linear,
 }
 """By the operator's name, without the overload: a function of its arguments, in which tensors are values of the graph, or
 arrays, and which returns one or a list of them."""

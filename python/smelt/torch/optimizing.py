@@ -17,6 +17,7 @@ import smelt
 from smelt._smelt import apply as _apply
 from smelt.torch.capturing import capture_steps
 from smelt.torch.kernel import TorchMetalKernel
+from smelt.torch.linear import Linear, is_faster
 from smelt.torch.operation import op
 from smelt.torch.plans import is_simple, is_watched
 from smelt.torch.quantised import FORMATS, QuantizedLinear
@@ -30,7 +31,8 @@ class Report(NamedTuple):
     """What `optimize` did with the parts of a model that it looked at, by the names of modules."""
 
     replaced: dict[str, str]
-    """Module → what runs instead: "rms norm", "gated MLP", "rotary positions", "attention", "int4 weights" …"""
+    """Module → what runs instead: "rms norm", "gated MLP", "rotary positions", "attention", "linear layer",
+    "int4 weights" …"""
     left: dict[str, str]
     """Module → why it stays as it was."""
 
@@ -48,7 +50,8 @@ def optimize(model: nn.Module, *, weights: str | None = None, capture: bool = Fa
 
     RMS norms, gated MLPs (down(silu(gate) · up)) and rotary positions are recognised by what they have, not by name
     alone, and are compared with their replacement on random input first: what differs is left, and the report says
-    why. Attention becomes "smelt" (smelt.torch.transformers) where the model lets it be set.
+    why. Attention becomes "smelt" (smelt.torch.transformers) where the model lets it be set. Linear layers of float32 on a
+    CPU multiply by smelt where its products are faster than torch's (smelt.torch.linear.is_faster).
     weights: "int4" (affine, groups of 64), "int8" (the same with 8 bits) or "fp8" (e4m3 with a power of two per 32
     elements) also packs the weights of linear layers, which rounds them; None leaves them as they are. A layer that
     shares its weights with an embedding is left.
@@ -68,6 +71,8 @@ def optimize(model: nn.Module, *, weights: str | None = None, capture: bool = Fa
     _set_attention(model, report)
     if weights is not None:
         _pack(model, weights, report)
+    if is_faster():
+        _set_products(model, report)
     if capture:
         _capture(model, report)
     if not report.replaced:
@@ -332,6 +337,14 @@ def _set_attention(model: Any, report: Report) -> None:
                 f"{type(part).__name__} computes it by code of its own, which transformers cannot replace")
     if "attention" not in report.left:
         report.replaced["attention"] = "attention"
+
+
+def _set_products(model: nn.Module, report: Report) -> None:
+    """Layers keep their parameters, hooks and names."""
+    for name, module in model.named_modules():
+        if type(module) is nn.Linear and module.weight.dtype == torch.float32 and module.weight.device.type == "cpu":
+            module.__class__ = Linear
+            _note(report, name, "linear layer")
 
 
 def _capture(model: Any, report: Report) -> None:
