@@ -6,6 +6,7 @@
 extern const char kernel_text_accumulate[];
 extern const char kernel_text_attention[];
 extern const char kernel_text_attention_host[];
+extern const char kernel_text_attention_host_few[];
 extern const char kernel_text_attention_parts[];
 extern const char kernel_text_attention_split[];
 extern const char kernel_text_attention_vjp_warpgroups[];

@@ -8,23 +8,9 @@
 // KEYS took a quarter of a call on 16 keys (2.5 of 11 µs).
 
 constant constexpr int LANES = 32, PARTS = ROWS / LANES;
+constant constexpr float log2_e = 0x1.715476p0f;
 // Columns of queries begin in different sets of the first-level cache.
 constant constexpr int LINE = ROWS + 16;
-
-// 2^x for x <= 0, within 1 ULP; 0 below 2^-125, and NaN for NaN. exp2, which takes every x, has more instructions.
-inline float exp2_down(float x) {
-    const float rounder = 0x1.8p23f; // a sum with it is rounded to an integer, which its low bits then hold
-    const float t = x < -125.0f ? -125.0f : x, z = t + rounder, r = t - (z - rounder);
-    float p = 0x1.44138ap-13f; // 2^r for |r| <= 1/2, as in smelt_float_exp.h
-    p = fma(p, r, 0x1.5f089p-10f);
-    p = fma(p, r, 0x1.3b2a54p-7f);
-    p = fma(p, r, 0x1.c6af6cp-5f);
-    p = fma(p, r, 0x1.ebfbep-3f);
-    p = fma(p, r, 0x1.62e43p-1f);
-    p = fma(p, r, 1.0f);
-    const float y = p * as_type<float>((as_type<uint>(z) << 23) + 0x3f800000u);
-    return x < -125.0f ? 0.0f : y;
-}
 
 kernel void smelt_attention_host(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
                                  device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
@@ -55,7 +41,6 @@ kernel void smelt_attention_host(device const T *q [[buffer(0)]], device const T
     if (width % LANES)
         for (int key = 0; key < min(KEYS, size.keys); key++) scores[key * LINE + width / LANES * LANES + lane] = 0;
 
-    const float log2_e = 0x1.715476p0f;
     const int past = size.keys - size.rows; // keys before the first row's own
     const int end = size.causal ? min(size.keys, first + ROWS + past) : size.keys;
     for (int key = 0; key < end; key += KEYS) {

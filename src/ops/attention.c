@@ -1,6 +1,6 @@
 /* Attention and its derivative, by the kernels of kernels/tensor/attention.metal, or by those of
- * attention_host.metal (on CPUs), attention_split.metal, attention_warpgroups.metal and
- * attention_vjp_warpgroups.metal. */
+ * attention_host.metal and attention_host_few.metal (on CPUs), attention_split.metal,
+ * attention_warpgroups.metal and attention_vjp_warpgroups.metal. */
 #include "ops/attention.h"
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
@@ -23,8 +23,9 @@ static int round_up(int count, int step) {
 }
 
 enum kernel {
-    FORWARD,
+    FORWARD, /* up to ON_HOST_FEW: forward kernels */
     ON_HOST,
+    ON_HOST_FEW,
     DOTS,
     BY_Q,
     BY_KV,
@@ -43,6 +44,7 @@ static const struct {
 } kernels[KERNEL_COUNT] = {
     [FORWARD] = {"smelt_attention", kernel_text_attention},
     [ON_HOST] = {"smelt_attention_host", kernel_text_attention_host},
+    [ON_HOST_FEW] = {"smelt_attention_host_few", kernel_text_attention_host_few},
     [DOTS] = {"smelt_attention_dots", kernel_text_attention},
     [BY_Q] = {"smelt_attention_vjp_q", kernel_text_attention},
     [BY_KV] = {"smelt_attention_vjp_kv", kernel_text_attention},
@@ -55,7 +57,7 @@ static const struct {
 };
 
 static bool is_forward(enum kernel kernel) {
-    return kernel == FORWARD || kernel == ON_HOST || kernel == SPLIT || kernel == BY_WARPGROUPS;
+    return kernel <= ON_HOST_FEW || kernel == SPLIT || kernel == BY_WARPGROUPS;
 }
 
 static bool has_mask(enum kernel kernel) {
@@ -68,7 +70,12 @@ static bool is_warpgroups(enum kernel kernel) {
 
 /* Whether the kernel finds q, k and v by a->size.places; to the others, they are contiguous. */
 static bool is_placed(enum kernel kernel) {
-    return kernel == BY_WARPGROUPS || kernel == ON_HOST;
+    return kernel == BY_WARPGROUPS || kernel == ON_HOST || kernel == ON_HOST_FEW;
+}
+
+/* Whether the rows of a tile are counted one by one, not in steps of 16. */
+static bool has_lines(enum kernel kernel) {
+    return kernel == SPLIT || kernel == JOIN || kernel == ON_HOST_FEW;
 }
 
 static int most_depth(const struct attention *a) {
@@ -152,6 +159,18 @@ static bool choose_parts(struct attention *a) {
 #define HOST_ROWS 64
 #define HOST_KEYS 512
 #define HOST_TILE 64 /* rows and keys, of the derivative on CPUs */
+/* Up to so many rows of a head, ON_HOST_FEW is faster. (Zen 5, 8 heads of 64 elements, 512 keys, one thread;
+ * µs of ON_HOST and of ON_HOST_FEW: 1 row 109 and 19, 4 rows 106 and 47.) */
+#define HOST_FEW_ROWS 4
+
+/* Lines of a threadgroup of ON_HOST_FEW: 1, 2 or 4. More share a row of keys; fewer give all threads work. */
+static int host_few_lines(const struct attention *a) {
+    int64_t lines = (int64_t)a->size.heads / a->size.key_heads * a->size.rows,
+            groups = (int64_t)a->size.key_heads * a->batches, threads = smelt_device_threads(a->call.device);
+    int count = 4;
+    while (count > 1 && (count / 2 >= lines || (lines + count - 1) / count * groups < threads)) count /= 2;
+    return count;
+}
 
 static bool is_tile_size(enum kernel kernel, const int64_t tile[2]) {
     bool host = kernel == ON_HOST;
@@ -182,6 +201,8 @@ static void choose_tile(const struct attention *a, enum kernel kernel, int *rows
         *rows = SPLIT_ROWS, *keys = 16;
     } else if (is_warpgroups(kernel)) {
         *rows = kernel == BY_WARPGROUPS ? warpgroup_rows(a) : depth <= 64 ? 128 : 64, *keys = 128;
+    } else if (kernel == ON_HOST_FEW) {
+        *rows = host_few_lines(a), *keys = HOST_KEYS;
     } else if ((kernel == FORWARD || kernel == ON_HOST) && tune_setting(&job, tuned) &&
                is_tile_size(kernel, tuned)) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
@@ -203,11 +224,13 @@ static void write_kernels(struct text *text, const void *context) {
     text_addf(text, "#define ATTENTION_TYPE %s\n", program_type((smelt_dtype)key->dtypes[0]));
     bool split = key->operation == SPLIT || key->operation == JOIN;
     for (int i = 0; i < 3; i++)
-        text_addf(text, "#define ATTENTION_%s %d\n", names[i], (split && i == 1 ? 1 : 16) * key->operands[i]);
+        text_addf(text, "#define ATTENTION_%s %d\n", names[i],
+                  (i == 1 && has_lines((enum kernel)key->operation) ? 1 : 16) * key->operands[i]);
     text_addf(text, "#define ATTENTION_MASK %d\n#define ATTENTION_SINKS %d\n", key->operands[3],
               key->operands[4]);
     if (key->operands[3] == MASK_SUMS) text_addf(text, "#define ATTENTION_WIDTH %d\n", key->form);
-    text_addf(text, "#define ATTENTION_%s %d\n", split ? "WIDE" : "PLACED", key->operands[5]);
+    text_addf(text, "#define ATTENTION_%s %d\n#define ATTENTION_FULL %d\n", split ? "WIDE" : "PLACED",
+              key->operands[5], key->operands[6]);
     text_add(text, kernel_text_attention_parts);
     text_add(text, kernels[key->operation].text);
 }
@@ -220,10 +243,12 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
     struct program_key key = {
         .family = PROGRAM_ATTENTION, .operation = kernel, .dtypes = {(uint8_t)a->dtype}};
     key.operands[0] = (uint8_t)(depth / 16);
-    key.operands[1] = (uint8_t)(split ? rows : rows / 16), key.operands[2] = (uint8_t)(keys / 16);
+    key.operands[1] = (uint8_t)(has_lines(kernel) ? rows : rows / 16), key.operands[2] = (uint8_t)(keys / 16);
     key.operands[3] = (uint8_t)(has_mask(kernel) ? a->mask : MASK_NONE);
     key.operands[4] = is_forward(kernel) && a->arrays[SINKS];
     key.operands[5] = split ? kernel == SPLIT && is_aligned(a) : is_placed(kernel);
+    key.operands[6] =
+        kernel == ON_HOST_FEW && a->size.depth % 32 == 0 && a->size.depth == a->size.value_depth;
     if (key.operands[3] == MASK_SUMS) key.form = (uint16_t)a->arrays[COLUMNS]->shape.size[3];
     return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
@@ -260,6 +285,10 @@ static void choose_groups(struct attention *a, enum kernel kernel, int rows, int
     if (kernel == BY_WARPGROUPS) groups[0] = warpgroup_groups(a), groups[1] = groups[2] = 1;
     if (kernel == DOTS) groups[0] = a->arrays[SUMS]->size, groups[1] = groups[2] = 1;
     if (kernel == BY_KV) groups[0] = key_blocks, groups[1] = a->size.key_heads;
+    if (kernel == ON_HOST_FEW) {
+        int64_t lines = (int64_t)a->size.heads / a->size.key_heads * a->size.rows;
+        groups[0] = (lines + rows - 1) / rows, groups[1] = a->size.key_heads;
+    }
     if (kernel == SPLIT) {
         groups[0] = split_groups(a) / key_heads * a->size.parts, groups[1] = a->size.key_heads, threads = 128;
     } else if (kernel == JOIN) {
@@ -275,9 +304,9 @@ static void choose_groups(struct attention *a, enum kernel kernel, int rows, int
     }
     memcpy(dispatch->groups, groups, sizeof groups);
     dispatch->threadgroup[0] = threads;
-    if (kernel == ON_HOST) /* scores: LINE floats (attention_host.metal) per key */
-        dispatch->threadgroup_memory[0] =
-            sizeof(float) * (size_t)(rows + 16) * (size_t)(a->size.keys < keys ? a->size.keys : keys);
+    if (kernel == ON_HOST || kernel == ON_HOST_FEW) /* scores: LINE floats (attention_host.metal) per key */
+        dispatch->threadgroup_memory[0] = sizeof(float) * (size_t)(kernel == ON_HOST ? rows + 16 : rows) *
+                                          (size_t)(a->size.keys < keys ? a->size.keys : keys);
 }
 
 /* q, k or v, bound from its lowest element to its highest; where its matrices are goes into a->size. */
@@ -361,7 +390,7 @@ static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *s
     if (parts)
         kernel = SPLIT;
     else if (program_is_host(a->call.device))
-        kernel = ON_HOST;
+        kernel = a->size.rows <= HOST_FEW_ROWS ? ON_HOST_FEW : ON_HOST;
     else if (is_by_warpgroups(a))
         kernel = BY_WARPGROUPS;
     if (!is_placed(kernel)) TRY(attention_make_dense(a));

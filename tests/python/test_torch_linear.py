@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 import smelt.torch  # noqa: E402
 from smelt.graph import InferenceSession  # noqa: E402
 from smelt.torch import linear  # noqa: E402
-from torch import nn  # noqa: E402
+from torch import library as torch_library, nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
@@ -95,7 +95,7 @@ def test_compiled_mapped_and_copied(products):
     for name, made in found.items():
         torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
     assert len(products) == 4
-    torch.library.opcheck(torch.ops.smelt.linear.default, (x, stock.weight, stock.bias))
+    torch_library.opcheck(torch.ops.smelt.linear.default, (x, stock.weight, stock.bias))
 
 
 def test_packages_have_the_product(products, tmp_path):

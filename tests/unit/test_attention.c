@@ -205,6 +205,23 @@ static void parts(void **state) {
     ATTEND_EACH(jobs);
 }
 
+/* On CPUs, up to four rows have a kernel of their own, of 1, 2 or 4 lines, which are rows of heads that share
+ * keys. */
+static void lines_on_cpus(void **state) {
+    (void)state;
+    static const struct job jobs[] = {
+        {SMELT_FLOAT32, 1, 8, 2, 1, 600, 64, 64, .sinks = true},
+        {SMELT_FLOAT32, 2, 6, 2, 3, 530, 128, 128, .causal = true, .gap = 3},
+        {SMELT_BFLOAT16, 1, 12, 4, 2, 100, 80, 80, .mask = SMELT_BOOL},
+        {SMELT_FLOAT16, 1, 2, 1, 4, 37, 24, 56, .mask = SMELT_FLOAT32},
+        {SMELT_FLOAT32, 1, 3, 3, 1, 9, 200, 256, .sinks = true},
+        {SMELT_FLOAT16, 1, 2, 2, 4, 98, 32, 32, .width = 14},
+        {SMELT_FLOAT32, 1, 5, 1, 4, 2, 32, 32, .causal = true}, /* rows that see no key */
+        {SMELT_BFLOAT16, 1, 64, 1, 4, 70, 32, 32, .causal = true},
+    };
+    ATTEND_EACH(jobs);
+}
+
 static void many_rows(void **state) {
     (void)state;
     static const struct job jobs[] = {
@@ -304,9 +321,9 @@ int main(void) {
     test_quick_code();
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows),       cmocka_unit_test(parts),
-                                       cmocka_unit_test(many_rows),      cmocka_unit_test(many_tiles),
-                                       cmocka_unit_test(rows_of_layers), cmocka_unit_test(large_scores),
-                                       cmocka_unit_test(lines_of_keys),  cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_rows),     cmocka_unit_test(parts),         cmocka_unit_test(lines_on_cpus),
+        cmocka_unit_test(many_rows),    cmocka_unit_test(many_tiles),    cmocka_unit_test(rows_of_layers),
+        cmocka_unit_test(large_scores), cmocka_unit_test(lines_of_keys), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
