@@ -382,13 +382,26 @@ bool kind_of_name(const struct kernel *kernel, PyObject *name, enum array_kind *
     return false;
 }
 
+/* Other objects than bools, 0 and 1 are mistakes: "no" would be true. */
+static bool truth_of(const struct kernel *kernel, const char *name, PyObject *o, bool *value) {
+    bool number = PyLong_Check(o) && !PyBool_Check(o);
+    long long integer = number ? PyLong_AsLongLong(o) : 0;
+    if (number && PyErr_Occurred()) PyErr_Clear(), integer = -1;
+    if (!(number ? integer == 0 || integer == 1 : PyBool_Check(o) || is_numpy_bool(o)))
+        return fail_type(o, what_of(kernel, name), "True or False");
+    *value = PyObject_IsTrue(o) == 1;
+    return true;
+}
+
 static bool read_settings(struct call *call, PyObject *const values[KEYWORD_COUNT]) {
     const struct kernel *kernel = call->kernel;
     PyObject *timeout = values[KEYWORD_TIMEOUT], *row = values[KEYWORD_ROW_CONTIGUOUS];
-    int contiguous = row ? PyObject_IsTrue(row) : !kernel->desc.strided;
-    int verbose = values[KEYWORD_VERBOSE] ? PyObject_IsTrue(values[KEYWORD_VERBOSE]) : 0;
+    bool contiguous = !kernel->desc.strided, verbose = false;
+    if (row && !truth_of(kernel, "ensure_row_contiguous", row, &contiguous)) return false;
+    if (values[KEYWORD_VERBOSE] && !truth_of(kernel, "verbose", values[KEYWORD_VERBOSE], &verbose))
+        return false;
     int check = values[KEYWORD_CHECK] ? PyObject_IsTrue(values[KEYWORD_CHECK]) : 0;
-    if (contiguous < 0 || verbose < 0 || check < 0) return false;
+    if (check < 0) return false;
     call->desc.check = check;
     /* A string names what else to look for. */
     if (check && PyUnicode_Check(values[KEYWORD_CHECK]) &&

@@ -540,6 +540,10 @@ static bool open_dispatch(struct dispatch *dispatch, PyObject *arguments, PyObje
     }
     if (options[PROFILE] && !text_of(dispatch, options[PROFILE], 1, &desc->profile)) return false;
     if (options[TIMEOUT]) desc->timeout = PyFloat_AsDouble(options[TIMEOUT]);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return fail_argument(dispatch->function, "timeout: expected a number of seconds", options[TIMEOUT]);
+    }
     if (options[CHECK]) desc->check = PyObject_IsTrue(options[CHECK]) == 1;
     /* A string names what else to look for. */
     if (desc->check && PyUnicode_Check(options[CHECK]) && !text_of(dispatch, options[CHECK], 2, &desc->also))

@@ -82,12 +82,25 @@ static int type_of(PyObject *o) {
 
 /* ---- Importing. */
 
+/* Python's integers are int32, as in MLX. */
+static bool fits_int32(PyObject *o, const struct request *request) {
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (!overflow && value >= INT32_MIN && value <= INT32_MAX) return true;
+    PyErr_Format(PyExc_ValueError,
+                 "%s: %R does not fit in int32, which Python's integers become; pass an array, such as "
+                 "numpy.int64(%R)",
+                 request->what, o, o);
+    return false;
+}
+
 static bool import_number(PyObject *o, const struct request *request, smelt_array **array) {
     if (request->writing) {
         PyErr_Format(PyExc_TypeError, "%s: a number cannot be written in place; expected an array",
                      request->what);
         return false;
     }
+    if (PyLong_Check(o) && !fits_int32(o, request)) return false;
     /* The common case, done at once; array_of_values says the same of any number. */
     float value = PyFloat_Check(o) ? (float)PyFloat_AsDouble(o) : 0;
     if (!PyFloat_Check(o) ||

@@ -176,6 +176,13 @@ def _like(description: tuple) -> Kernel | None:
         return None
 
 
+def _truth(kernel: str, argument: str, value: Any) -> bool:
+    """A bool, also NumPy's, or 0 or 1; other objects are mistakes, as "no" would be true."""
+    if isinstance(value, int) and value in (0, 1) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise TypeError(f"kernel '{kernel}': {argument} is {value!r} ({type(value).__name__}); expected True or False")
+
+
 def metal_kernel(
     name: str,
     input_names: Sequence[str],
@@ -208,12 +215,14 @@ def metal_kernel(
     Raises ValueError for names and options that cannot be, TypeError for arguments of the wrong type.
     """
     if isinstance(atomic_outputs, Sequence) and not isinstance(atomic_outputs, str):
-        atomic_outputs = tuple(map(bool, atomic_outputs))
+        atomic_outputs = tuple(_truth(name, f"atomic_outputs[{i}]", one) for i, one in enumerate(atomic_outputs))
+    else:
+        atomic_outputs = _truth(name, "atomic_outputs", atomic_outputs)
     paths = tuple(map(str, include_paths)) if not isinstance(include_paths, str) else include_paths
     description = (
         name, input_names if isinstance(input_names, str) else tuple(input_names),
         output_names if isinstance(output_names, str) else tuple(output_names), source, header,
-        not ensure_row_contiguous, atomic_outputs, math_mode_number(f"kernel '{name}'", compile_options),
+        not _truth(name, "ensure_row_contiguous", ensure_row_contiguous), atomic_outputs, math_mode_number(f"kernel '{name}'", compile_options),
         version_number(f"kernel '{name}'", metal_version), paths,
     )
     kernel = Kernel(*description, _like(description))

@@ -130,6 +130,8 @@ def library(
         source = path_or_source
     else:
         path = os.fspath(path_or_source)
+    if isinstance(include_paths, (str, bytes, os.PathLike)):
+        raise TypeError(f"library: include_paths is {include_paths!r} ({type(include_paths).__name__}); expected a list of folders")
     paths = tuple(os.fspath(folder) for folder in include_paths)
     names = [compile] if isinstance(compile, str) else None if compile is True else compile or []
     made = _make(path, source, package, math_mode_number("library", compile_options),

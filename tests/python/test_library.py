@@ -407,6 +407,13 @@ def test_macros():
         load(text, macros={"A": None})
     with pytest.raises(TypeError, match="macros is of type list; expected a dict"):
         load(text, macros=["A=1"])
+    with pytest.raises(TypeError, match="include_paths is 'folder' .str.; expected a list of folders"):
+        load(text, include_paths="folder")
+
+
+def test_timeouts_are_numbers(lib):
+    with pytest.raises(TypeError, match="kernel 'axpy': timeout: expected a number of seconds, got '1'"):
+        lib.axpy(np.ones(2, np.float32), np.ones(2, np.float32), 2.0, threads=2, timeout="1")
 
 
 def test_structures_are_records():

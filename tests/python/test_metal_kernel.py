@@ -306,6 +306,10 @@ def test_sizes_may_be_numpy_s(grid):
     ({"init_value": "0"}, TypeError, "init_value is '0'"),
     ({"timeout": -1}, ValueError, "timeout is -1"),
     ({"timeout": "x"}, TypeError, "timeout is 'x'"),
+    ({"inputs": [2**40]}, ValueError, f"kernel 'double': input 'a': {2**40} does not fit in int32.*numpy.int64"),
+    ({"verbose": "no"}, TypeError, "verbose is 'no' .str.; expected True or False"),
+    ({"ensure_row_contiguous": "no"}, TypeError, "ensure_row_contiguous is 'no' .str.; expected True or False"),
+    ({"ensure_row_contiguous": 2**70}, TypeError, "expected True or False"),
     ({"profile": "pear"}, ValueError, "profile 'pear' is unknown"),
     ({"device": "cuda:99"}, smelt.NoDeviceError, "cuda:99"),
     ({"device": "cpu", "stream": 5}, ValueError, "only GPUs have streams"),
@@ -330,6 +334,16 @@ def test_templates_may_be_a_dict():
     assert out.item() == 2.5
 
 
+def test_switches_may_be_numpy_s():
+    for true, false in ((True, False), (np.True_, np.False_), (1, 0)):
+        kernel = smelt.metal_kernel(name="k", input_names=["a"], output_names=["out"], source="out[0] = a[1];",
+                                    ensure_row_contiguous=false, atomic_outputs=[false])
+        arguments = {"output_shapes": [(1,)], "output_dtypes": [F32], "grid": (1,), "threadgroup": (1,), "verbose": false}
+        rows = np.arange(6, dtype=np.float32)[::2]
+        assert kernel(inputs=[rows], **arguments)[0].item() == 1
+        assert kernel(inputs=[rows], ensure_row_contiguous=true, **arguments)[0].item() == 2
+
+
 @pytest.mark.parametrize("arguments, error, message", [
     ({"name": "my kernel"}, ValueError, "name 'my kernel' is not an identifier"),
     ({"input_names": "ab"}, TypeError, "input_names is 'ab' .str.; expected a list of strings"),
@@ -340,6 +354,9 @@ def test_templates_may_be_a_dict():
     ({"source": "a\udc80b"}, ValueError, "source has a lone surrogate"),
     ({"header": ["x"]}, TypeError, "header is"),
     ({"compile_options": "fast"}, TypeError, "compile_options is 'fast'"),
+    ({"ensure_row_contiguous": "no"}, TypeError, "kernel 'k': ensure_row_contiguous is 'no' .str.; expected True or False"),
+    ({"atomic_outputs": 2}, TypeError, "atomic_outputs is 2 .int.; expected True or False"),
+    ({"atomic_outputs": ["yes"]}, TypeError, r"atomic_outputs\[0\] is 'yes' .str.; expected True or False"),
     ({"metal_version": "three"}, ValueError, "metal_version is 'three'"),
 ])
 def test_wrong_descriptions(arguments, error, message):
