@@ -7,9 +7,9 @@
  *
  * Passes, in order: prepare.c (the entry becomes a form the others understand), flow_order.c (blocks in the
  * order they are laid out), divergence.c with shape.c, transfer.c and range.c (which values are uniform,
- * affine, varying; which blocks run for some lanes only), control.c (blocks, edges, masks, with one file for
- * each family of instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c),
- * vectorise.c (all of it). */
+ * affine, varying; which blocks run for some lanes only), locks.c (refuses lanes that would wait for each
+ * other), control.c (blocks, edges, masks, with one file for each family of instructions: arithmetic.c,
+ * memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c), vectorise.c (all of it). */
 #ifndef SMELT_COMPILER_SIMD_SIMD_H
 #define SMELT_COMPILER_SIMD_SIMD_H
 
@@ -501,6 +501,7 @@ smelt_status simd_run(struct unit *unit, smelt_status (*work)(struct simd *s));
 /* words.c — for prepare.c: loads and stores of integers of three, five, six or seven bytes are split. */
 void words_split_odd(struct simd *s);
 smelt_status simd_order(struct simd *s);
+void simd_refuse_locks(struct simd *s); /* locks.c, behind simd_analyse */
 smelt_status simd_analyse(struct simd *s);
 smelt_status simd_emit(struct simd *s);
 

@@ -198,6 +198,7 @@ static smelt_status analyse(struct simd *s) {
         private_find_layouts(s);
         effects_find(s);
         TRY(simd_analyse(s));
+        simd_refuse_locks(s);
         if (s->refused || !question_barriers(s)) return SMELT_OK;
         /* Edges to the end may leave loops: restores their form. */
         TRY(run_passes(s->unit, "function(loop-simplify,lcssa)"));
