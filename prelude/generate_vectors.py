@@ -39,11 +39,21 @@ def swizzles(count):
             yield property_of(kind, colour, position, writable)
 
 
+def parts(count):
+    """Halves and every other component, as clang has them for its own vectors; Metal's documents do not name them."""
+    def kind(source):
+        return f"vec<T, {len(source)}>" if len(source) > 1 else "T"
+    names = {2: {"lo": "x", "hi": "y", "even": "x", "odd": "y"}, 3: {"lo": "xy", "even": "xz"},
+             4: {"lo": "xy", "hi": "zw", "even": "xz", "odd": "yw"}}
+    for name, source in names.get(count, {}).items():
+        yield property_of(kind(source), name, source, True)
+
+
 def main():
     with open(sys.argv[1], "w", encoding="ascii") as out:
         for count in (1, 2, 3, 4):
             out.write(f"#define __SMELT_SWIZZLES_{count} \\\n")
-            out.write(" \\\n".join([*components(count), *swizzles(count)]))
+            out.write(" \\\n".join([*components(count), *swizzles(count), *parts(count)]))
             out.write("\n\n")
 
 

@@ -4,8 +4,8 @@
  * releases the lock later. LLVM moves what a thread does under the lock behind that loop, also where the
  * source has it inside (`while (!done) if (taken) { …; release; done = true; }`). A gang's lanes leave a loop
  * together: the lane with the lock would wait for those that try to take it, for ever. Such kernels are
- * refused: the scalar engine runs one thread until it waits. Where only one lane of the gang gets that far,
- * as in `if (lane == 0)`, there is nobody to wait for.
+ * refused: the scalar engine runs one thread until it waits. Where each lane has a lock of its own, or only
+ * one lane of the gang gets that far, as in `if (lane == 0)`, there is nobody to wait for.
  *
  * Requires: simd_analyse. */
 #include "compiler/simd/simd.h"
@@ -95,17 +95,21 @@ static LLVMValueRef release_of(struct simd *s, LLVMValueRef attempt, int from, i
     return NULL;
 }
 
-/* `x == y` with another x for every lane, and the same y. */
-static bool holds_for_one(struct simd *s, LLVMValueRef condition) {
-    if (!LLVMIsAICmpInst(condition) || LLVMGetICmpPredicate(condition) != LLVMIntEQ) return false;
-    int a = shape_of(s, LLVMGetOperand(condition, 0)), b = shape_of(s, LLVMGetOperand(condition, 1));
-    int lanes = a == SHAPE_UNIFORM ? b : a;
-    if (lanes <= SHAPE_UNIFORM || (a != SHAPE_UNIFORM && b != SHAPE_UNIFORM)) return false;
-    const int64_t *offsets = shape_offsets(s, lanes);
+/* Whether no two lanes have the same. */
+static bool differs_by_lane(struct simd *s, int shape) {
+    if (shape <= SHAPE_UNIFORM) return false;
+    const int64_t *offsets = shape_offsets(s, shape);
     for (int i = 1; i < s->lanes; i++)
         for (int j = 0; j < i; j++)
             if (offsets[i] == offsets[j]) return false;
     return true;
+}
+
+/* `x == y` with another x for every lane, and the same y. */
+static bool holds_for_one(struct simd *s, LLVMValueRef condition) {
+    if (!LLVMIsAICmpInst(condition) || LLVMGetICmpPredicate(condition) != LLVMIntEQ) return false;
+    int a = shape_of(s, LLVMGetOperand(condition, 0)), b = shape_of(s, LLVMGetOperand(condition, 1));
+    return (a == SHAPE_UNIFORM && differs_by_lane(s, b)) || (b == SHAPE_UNIFORM && differs_by_lane(s, a));
 }
 
 /* Whether at most one lane of the gang comes to the block. */
@@ -127,7 +131,7 @@ void simd_refuse_locks(struct simd *s) {
         if (loop < 0) continue;
         FOR_EACH_INSTRUCTION(i, s->flow.blocks[b].block) {
             if (!is_attempt(s, i, loop) || !ends_loop(s, i, loop) || !release_of(s, i, b, loop)) continue;
-            if (has_one_lane(s, b)) continue;
+            if (differs_by_lane(s, shape_of(s, address_of(i))) || has_one_lane(s, b)) continue;
             simd_refuse(s, i, "the threads of a simdgroup take a lock in turns");
             break;
         }
