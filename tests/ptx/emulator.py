@@ -290,7 +290,7 @@ class Machine:
             put(int.from_bytes(old, "little"))
             if get(0) == get(2):
                 data[at:at + len(old)] = (get(3) & (1 << width(kind)) - 1).to_bytes(len(old), "little")
-        elif operation in ("fence", "membar"):
+        elif operation in ("fence", "membar", "griddepcontrol"):
             pass
         elif operation == "selp":
             put(self.read(thread, operands[1 if self.read(thread, operands[3]) & 1 else 2]))

@@ -179,6 +179,27 @@ static void a_target_that_is_none_is_warned_about_once(void **state) {
     END_CHILD();
 }
 
+static bool starts_early(const char *setting) {
+    const struct device *device;
+    setenv("SMELT_CUDA_DRIVER", FAKE_CUDA, 1);
+    if (setting) setenv("SMELT_CUDA_EARLY", setting, 1);
+    return device_find("cuda", &device) == SMELT_OK && cuda_gpu_of(device)->early;
+}
+
+static void launches_start_early(void **state) {
+    (void)state;
+    IN_CHILD();
+    CHECK(starts_early(NULL));
+    END_CHILD();
+}
+
+static void launches_do_not_start_early_if_so_set(void **state) {
+    (void)state;
+    IN_CHILD();
+    CHECK(!starts_early("0"));
+    END_CHILD();
+}
+
 static void gpus_are_listed_and_described(void **state) {
     (void)state;
     IN_CHILD();
@@ -533,6 +554,8 @@ int main(void) {
         cmocka_unit_test(a_lower_target_can_be_asked_for),
         cmocka_unit_test(a_target_that_does_not_run_is_warned_about_once),
         cmocka_unit_test(a_target_that_is_none_is_warned_about_once),
+        cmocka_unit_test(launches_start_early),
+        cmocka_unit_test(launches_do_not_start_early_if_so_set),
         cmocka_unit_test(gpus_are_listed_and_described),
         cmocka_unit_test(memory_of_devices),
         cmocka_unit_test(the_callers_context_stays_current),

@@ -70,7 +70,7 @@ static void test_body_with_host_arrays(void **state) {
     assert_int_equal(fake->calls("cuMemcpyDtoHAsync_v2"), 1);
     assert_int_equal(fake->calls("cuMemAllocAsync"), 2);
     assert_int_equal(fake->calls("cuModuleLoadDataEx"), 0);
-    assert_int_equal(fake->calls("cuLaunchKernel"), 1);
+    assert_int_equal(fake->calls("cuLaunchKernelEx"), 1);
     for (int i = 0; i < 100; i++) assert_true(value_of(out, i) == 2.5f * (float)i + 100);
     assert_int_equal(seen.launches, 2);
     assert_int_equal(seen.launch.grid[0], 2);

@@ -49,7 +49,7 @@ static void test_prepared_launch_only_launches(void **state) {
     OK(smelt_launch_run(launch, NULL, NULL));
     fake->forget_calls();
     for (int i = 0; i < 3; i++) OK(smelt_launch_run(launch, NULL, NULL));
-    assert_int_equal(fake->calls("cuLaunchKernel"), 3);
+    assert_int_equal(fake->calls("cuLaunchKernelEx"), 3);
     assert_int_equal(fake->calls("cuMemAllocAsync"), 0);
     assert_int_equal(fake->calls("cuMemcpyHtoDAsync_v2"), 0);
     assert_int_equal(fake->calls("cuStreamSynchronize"), 0);

@@ -85,7 +85,7 @@ static void nothing_is_recorded_without_a_trace(void **state) {
     fake->forget_calls();
     for (int i = 0; i < 5; i++) ok(launch(NULL, y));
     assert_int_equal(fake->calls("cuEventRecord"), 0);
-    assert_int_equal(fake->calls("cuLaunchKernel"), 5);
+    assert_int_equal(fake->calls("cuLaunchKernelEx"), 5);
     close_arrays();
 }
 

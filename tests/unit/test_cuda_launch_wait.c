@@ -247,7 +247,7 @@ static void test_launch_that_needs_too_much(void **state) {
     smelt_function *axpy = function_of(AXPY_FILE, "axpy");
     smelt_array *x = floats("cuda", 8, 1, 1);
     smelt_dispatch_desc desc = axpy_desc(x, x, &a);
-    fake->fail_call("cuLaunchKernel", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    fake->fail_call("cuLaunchKernelEx", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     assert_int_equal(smelt_function_run(axpy, &desc), SMELT_ERROR_LIMIT);
     assert_non_null(strstr(smelt_error(), "kernel 'axpy' on device 'cuda:0': the driver returns "));
     OK(smelt_function_run(axpy, &desc));

@@ -170,6 +170,8 @@ smelt_status pass_ptx_funnel(struct unit *unit);
 smelt_status pass_ptx_extremes(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
+/* previous.c — the kernel may start before the previous one on its stream has ended, and waits for it. */
+smelt_status pass_ptx_previous(struct unit *unit);
 /* globals.c — variables in an order in which LLVM prints them as they stand. */
 smelt_status ptx_order_globals(struct unit *unit);
 /* narrow.c — adds the PTX to `out`; 16-bit operations that the assembler gets wrong become 32-bit ones. */

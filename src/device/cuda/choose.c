@@ -1,4 +1,6 @@
-/* SMELT_CUDA_TARGET: code for a lower target than the GPU's own, as an older GPU would get it. */
+/* SMELT_CUDA_TARGET: code for a lower target than the GPU's own, as an older GPU would get it.
+ * SMELT_CUDA_EARLY: whether launches may start before the previous one on their stream has ended. */
+#include "base/setting.h"
 #include "device/cuda/context.h"
 #include "frontend/gpu_target.h"
 
@@ -27,4 +29,9 @@ const char *cuda_target_chosen(int capability) {
     if (chosen && gpu_target_runs(chosen, own, &rank)) return chosen;
     warn_once(setting, own, chosen != NULL);
     return own;
+}
+
+bool cuda_early_chosen(void) {
+    static struct setting setting = {"SMELT_CUDA_EARLY", {"1", "0"}, ATOMIC_FLAG_INIT};
+    return setting_choice(&setting) == 0;
 }

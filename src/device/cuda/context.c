@@ -61,6 +61,7 @@ static const char *read_attributes(struct cuda_gpu *gpu, CUdevice handle) {
     gpu->capability = 10 * major + minor;
     gpu->memory_bytes = bytes;
     gpu->device.target = cuda_target_chosen(gpu->capability);
+    gpu->early = cuda_early_chosen();
     if (!gpu->device.target) {
         snprintf(reason, sizeof reason, "GPU %d, %s, has compute capability %d.%d; 8.0 or higher is needed",
                  gpu->ordinal, name, major, minor);

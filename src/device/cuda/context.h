@@ -23,6 +23,7 @@ struct cuda_gpu {
     CUdevice handle;
     char name[16], description[160];
     int capability; /* 90 for 9.0 */
+    bool early;     /* launches may start before the previous one on their stream has ended */
     uint64_t memory_bytes;
     pthread_rwlock_t use; /* read from cuda_enter to cuda_leave; written by a reset */
     pthread_mutex_t opening;
@@ -45,6 +46,8 @@ struct cuda_gpu {
 
 /* choose.c — gpu_target_of(capability), or the lower target that SMELT_CUDA_TARGET names. */
 const char *cuda_target_chosen(int capability);
+/* … whether launches may start before the previous one on their stream has ended (SMELT_CUDA_EARLY). */
+bool cuda_early_chosen(void);
 
 /* GPUs that can be used, found at the first call; *count 0 and a reason (a sentence without its end) if there
  * are none. */

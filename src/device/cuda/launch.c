@@ -217,7 +217,7 @@ static void trace(const struct flight *f, const struct cuda_mark *mark, CUresult
 static bool starts_early(const struct flight *f) {
     const struct cuda_driver *driver = f->gpu->driver;
     int captures = 0;
-    return f->code->head.image.early && !f->expansion_count && driver->launch_with &&
+    return f->code->head.image.early && f->gpu->early && !f->expansion_count && driver->launch_with &&
            !cuda_stream_records(f->stream) &&
            driver->capture_status(f->stream->handle, &captures) == CUDA_SUCCESS && !captures;
 }
