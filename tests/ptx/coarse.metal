@@ -456,3 +456,12 @@ kernel void divided(device const uchar *a [[buffer(0)]], device uchar *o [[buffe
     o[at * 3 + 1] = uchar(v / (u + 0.5f));
     o[at * 3 + 2] = uchar(q / (v + 0.5f));
 }
+
+// Positions in an image or a stack of images, from one index.
+kernel void unraveled(device uint *o [[buffer(0)]], constant uint &w [[buffer(1)]], constant uint &h [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    o[i] = i % w * 1000003 + i / w % h * 1009 + i / (w * h);
+}
+kernel void unraveled_long(device long *o [[buffer(0)]], constant uint &w [[buffer(1)]], constant uint &h [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    const ulong at = i, rest = at / w;
+    o[i] = long((at % w) << 40 | (rest % h) << 20 | rest / h);
+}

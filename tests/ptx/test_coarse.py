@@ -42,6 +42,9 @@ check("filled", (1029,), (256,), [Output("float16", 1029)], NEAR8)
 # Threads that compute for longer than they access, and windows of bytes, gain nothing.
 check("window_of_bytes", (517,), (256,), [Input("uint8", 517), Output("uint8", 517), 517], PLAIN)
 check("divided", (300,), (256,), [Input("uint8", 900), Output("uint8", 900)], PLAIN)
+for w, h in part(((5, 3), (1, 1), (3, 1), (2, 7), (64, 2), (1000, 3), (0, 4), (7, 0))):
+    check("unraveled", (517,), (256,), [Output("uint32", 517), w, h], NEAR4)
+    check("unraveled_long", (517,), (256,), [Output("int64", 517), w, h])
 check("pairs", (517,), (256,), [Input("float32", 1034), Output("float16", 1034)])
 
 # Two rounds: blocks cover 2048 threads; the last ones do not run together.

@@ -166,6 +166,8 @@ smelt_status pass_ptx_halves(struct unit *unit);
 /* funnel.c — shifts of two words become funnel shifts. After LLVM's passes, which do not know the assembly.
  */
 smelt_status pass_ptx_funnel(struct unit *unit);
+/* divisions.c — divisions of neighbours by the same number become one division and comparisons. */
+smelt_status pass_ptx_divisions(struct unit *unit);
 /* extremes.c — the greater or smaller one of two floats in three instructions. */
 smelt_status pass_ptx_extremes(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
