@@ -168,6 +168,8 @@ smelt_status pass_ptx_halves(struct unit *unit);
 smelt_status pass_ptx_funnel(struct unit *unit);
 /* divisions.c — divisions of neighbours by the same number become one division and comparisons. */
 smelt_status pass_ptx_divisions(struct unit *unit);
+/* floors.c — comparisons of floats that are known not to be tiny. */
+smelt_status pass_ptx_floors(struct unit *unit);
 /* extremes.c — the greater or smaller one of two floats in three instructions. */
 smelt_status pass_ptx_extremes(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
