@@ -30,6 +30,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("simd-fused", pass_simd_fused),
                                       PASS("simd-halves", pass_simd_halves),
                                       PASS("simd-half-bits", pass_simd_half_bits),
+                                      PASS("simd-mask-words", pass_simd_mask_words),
                                       PASS("simd-settle", pass_simd_settle),
                                       PASS("cut", pass_cut),
                                       PASS("simd-registers", pass_simd_registers),
