@@ -297,6 +297,8 @@ smelt_status pass_simd_fused(struct unit *unit);
 smelt_status pass_simd_halves(struct unit *unit);
 /* … half_bits.c: CPUs without F16C convert vectors of halves by integer operations. */
 smelt_status pass_simd_half_bits(struct unit *unit);
+/* … reloads.c: loads of what has been loaded already. */
+smelt_status pass_simd_reloads(struct unit *unit);
 /* … mask_words.c: masks of AVX2 code become vectors of words. */
 smelt_status pass_simd_mask_words(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
