@@ -3,9 +3,10 @@
  * split into one vector per element. Loaded one by one, each element would take a window of its own, shifted
  * by one element.
  *
- * Stores of several elements per lane: with 512 bits, whole vectors are put together from the values. Stored
- * one by one, each value would take a masked store to each of these vectors. Where the lines are not in the
- * first cache, these are slow: three times the time of whole vectors on Zen 5.
+ * Stores of several elements per lane: whole vectors are put together from the values. With 512 bits, each
+ * value by itself would take a masked store to each of these vectors. Where the lines are not in the first
+ * cache, these are slow: three times the time of whole vectors on Zen 5. With 256 bits, each lane's element
+ * would be a store.
  *
  * Requires: all lanes of the chunk are on. */
 #include "compiler/simd/lanes/lanes.h"
@@ -25,8 +26,10 @@ bool dense_suits(const struct simd *s, int64_t size, int count) {
     return count * size == WORD_BYTES || (size == 2 && count == 4);
 }
 
-bool dense_suits_stores(const struct simd *s, int64_t size) {
-    return is_whole(s) && s->vector_bits == 512 && size <= WORD_BYTES;
+/* With 256 bits, three elements per lane take as few shuffles as stores of single elements do. Other numbers
+ * that are not powers of two take more, and powers of two are transposed. */
+bool dense_suits_stores(const struct simd *s, int64_t size, int count) {
+    return is_whole(s) && size <= WORD_BYTES && (s->vector_bits == 512 || count == 3);
 }
 
 static LLVMValueRef address_of(struct simd *s, LLVMTypeRef type, LLVMValueRef address, int number) {

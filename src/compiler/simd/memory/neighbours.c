@@ -115,7 +115,7 @@ static bool pays(struct simd *s, struct neighbours *group) {
     if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
     bool close = are_close(s, offsets, size), load = is_load(group->place);
     group->apart = !close;
-    bool suits = load ? dense_suits(s, size, group->count) : dense_suits_stores(s, size);
+    bool suits = load ? dense_suits(s, size, group->count) : dense_suits_stores(s, size, group->count);
     group->dense = suits && offsets_are(s, offsets, group->count * size);
     if (s->vector_bits == 512 &&
         ((size >= 4 && close) || (group->count < 4 && are_few_rows(s, offsets, size))))
@@ -143,7 +143,7 @@ static bool is_dense_row(struct simd *s, struct access *const *row, int count) {
     int64_t size = size_of(s, store);
     int most = is_power_of_two(count) ? MOST_NEIGHBOURS : MOST_NEIGHBOURS / 2;
     if (is_load(store) || count > most || (is_power_of_two(count) && count * size <= 16) ||
-        !dense_suits_stores(s, size))
+        !dense_suits_stores(s, size, count))
         return false;
     const int64_t *offsets = lane_offsets(s, address_of(store));
     return offsets && offsets_are(s, offsets, count * size);

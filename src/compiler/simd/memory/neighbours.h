@@ -65,7 +65,7 @@ struct dense {
     bool extended; /* … are halves, and only extended to floats */
 };
 bool dense_suits(const struct simd *s, int64_t size, int count);
-bool dense_suits_stores(const struct simd *s, int64_t size);
+bool dense_suits_stores(const struct simd *s, int64_t size, int count);
 /* values: `count` vectors of bits, or of halves. */
 void dense_load(struct simd *s, const struct dense *dense, LLVMValueRef *values);
 /* values: `count` vectors of bits. */
