@@ -17,6 +17,7 @@ static const struct pass uninlined_simd[] = {PASS("simd-mark-estimates", pass_si
 static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses),
                                       PASS("written-first", pass_written_first),
                                       PASS("simd-reloads", pass_simd_reloads),
+                                      PASS("simd-counters", pass_simd_counters),
                                       PASS("simd-unit-strides", pass_simd_unit_strides),
                                       PASS("simd-columns", pass_simd_columns),
                                       PASS("simd-merged", pass_simd_merged),

@@ -299,6 +299,8 @@ smelt_status pass_simd_halves(struct unit *unit);
 smelt_status pass_simd_half_bits(struct unit *unit);
 /* … reloads.c: loads of what has been loaded already. */
 smelt_status pass_simd_reloads(struct unit *unit);
+/* … counters.c: counters of loops over ranges that threads load have 32 bits. */
+smelt_status pass_simd_counters(struct unit *unit);
 /* … mask_words.c: masks of AVX2 code become vectors of words. */
 smelt_status pass_simd_mask_words(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
