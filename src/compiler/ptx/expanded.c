@@ -112,14 +112,17 @@ static void read_tiles(struct unit *unit) {
     }
 }
 
-/* Tested code reads the elements that its tests are about. */
+/* All that the code asks for, or none: a product reads copies of both operands or of neither. Tested code
+ * reads the elements that its tests are about. */
 static void find_expanding(struct unit *unit) {
-    if (unit->request->shape.tested || !unit->result->image.expanded_tile) return;
+    struct image *image = &unit->result->image;
+    bool all = !unit->request->shape.tested && image->expanded_tile;
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {
-        struct tensor_binding *tensor = is_call_of(call, "expanded") ? tensor_of(unit, call) : NULL;
-        if (tensor && !tensor->expands) tensor->expands = is_only_read(unit, tensor);
+        struct tensor_binding *tensor = all && is_call_of(call, "expanded") ? tensor_of(unit, call) : NULL;
+        if (tensor && !tensor->expands) tensor->expands = all = is_only_read(unit, tensor);
     }
+    for (int32_t i = 0; i < image->tensor_count && !all; i++) image->tensors[i].expands = false;
 }
 
 smelt_status pass_ptx_expanded(struct unit *unit) {
