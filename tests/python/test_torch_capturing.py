@@ -158,6 +158,20 @@ def test_two_caches_have_two_graphs_which_end_with_them(graphs):
 
 
 @torch.no_grad()
+def test_the_graphs_used_last_are_kept(graphs, monkeypatch):
+    """Kinds of steps that come and go, here of numbers that differ, do not displace the graph of all other steps."""
+    monkeypatch.setattr(capturing, "_MOST", 3)
+    model = decoder()
+    capturing.capture_steps(model)
+    cache = static_cache(model, torch.randint(3, 101, (2, 5), device=DEVICE), 64)
+    token = torch.full((2, 1), 3, device=DEVICE)
+    for i in range(6):
+        steps(model, cache, 3)
+        model(token, past_key_values=cache, use_cache=True, output_attentions=False, logits_to_keep=i + 1)
+    assert graphs.count == 1
+
+
+@torch.no_grad()
 def test_weights_that_change_in_place_or_move_are_seen(graphs):
     model = decoder()
     capturing.capture_steps(model)

@@ -72,6 +72,14 @@ def test_generated_tokens_are_those_of_stock(device):
     assert torch.equal(model.generate(tokens, **settings), expected)
 
 
+def test_models_without_steps_say_so():
+    config = transformers.ViTConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, image_size=32)
+    model = transformers.ViTModel(config).eval()
+    report = smelt.torch.optimize(model, capture=True)
+    assert report.left["steps"] == "ViTModel.forward takes no cache, so it has no steps of a decoder to capture"
+    assert "steps" not in report.replaced and "forward" not in vars(model)
+
+
 def test_gradients_are_those_of_stock():
     model = decoder("Llama")
     ours = copy.deepcopy(model)

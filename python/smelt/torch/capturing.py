@@ -17,7 +17,7 @@ from smelt.torch.plans import is_watched
 
 __all__ = ["capture_steps"]
 
-_MOST = 8  # graphs per cache; each has its own memory
+_MOST = 8  # graphs per cache, each with memory of its own; those used last are kept
 _EAGER = 2  # steps of a kind that run uncaptured first: kernels are compiled, and libraries allocate their memory
 _STEPS = "_smelt_steps"  # the attribute of a model that has its graphs
 _VALUES = (type(None), bool, int, float, str, torch.dtype)
@@ -86,12 +86,14 @@ class _Steps:
             return forward(*args, **named)
         key = (key, torch.is_inference_mode_enabled(), _stream(device))
         graphs = self._of_caches.setdefault(caches[0], {})
-        state = graphs.get(key, 0)
+        state = graphs.pop(key, 0)  # Put back as the last: the first was not used for longest.
         if isinstance(state, _Graph):
             if state.fits():
+                graphs[key] = state
                 return state.replay(tensors)
             state = 0
         if state is None:
+            graphs[key] = None
             return forward(*args, **named)
         if state < _EAGER:
             graphs[key] = state + 1

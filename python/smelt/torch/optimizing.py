@@ -56,7 +56,8 @@ def optimize(model: nn.Module, *, weights: str | None = None, capture: bool = Fa
     elements) also packs the weights of linear layers, which rounds them; None leaves them as they are. A layer that
     shares its weights with an embedding is left.
     capture: calls that decode one token with a static cache replay a CUDA graph (smelt.torch.capturing says when), and
-    generate() takes a static cache and does not compile, unless its arguments say otherwise.
+    generate() takes a static cache and does not compile, unless its arguments say otherwise. A model whose forward takes no
+    cache is left, and the report says so.
     Modules stay on their devices. Only replaced parts with unpacked weights have gradients by their weights.
     Returns a Report. ValueError for other weights, or for a model without any part that can be replaced."""
     if not isinstance(model, nn.Module):
@@ -347,7 +348,17 @@ def _set_products(model: nn.Module, report: Report) -> None:
             _note(report, name, "linear layer")
 
 
+def _takes_cache(model: nn.Module) -> bool:
+    """Whether calls may have the cache that a step needs, by the names of arguments."""
+    parameters = inspect.signature(model.forward).parameters.values()
+    named = [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    return not named or any("cache" in name or "past_key" in name for name in named)
+
+
 def _capture(model: Any, report: Report) -> None:
+    if not _takes_cache(model):
+        report.left["steps"] = f"{type(model).__name__}.forward takes no cache, so it has no steps of a decoder to capture"
+        return
     settings = getattr(model, "generation_config", None)
     if settings is not None:
         settings.cache_implementation = "static"
