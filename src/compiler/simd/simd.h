@@ -110,6 +110,7 @@ struct simd {
     LLVMBasicBlockRef start;   /* the gang's first code */
     LLVMBasicBlockRef general; /* written first: where gangs go on that fail a speculation; or NULL */
     bool speculating;
+    bool behind_guards;   /* … also on quotients behind the kernel's guards */
     bool guards_matter;   /* masks inside the kernel's guards are expensive */
     bool edges_matter;    /* the code is small enough for a second one of gangs away from edges */
     LLVMValueRef context; /* its parameter */
@@ -334,11 +335,14 @@ bool effects_follow(struct simd *s, LLVMValueRef i);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
 bool speculation_pays(struct simd *s); /* after an analysis without it */
+bool speculation_pays_behind_guards(struct simd *s);
 void emit_speculated(struct simd *s, LLVMValueRef i);
 /* edges.c — the shape of a comparison, minimum or maximum in speculating code, or SHAPE_VARYING. */
 int edges_shape(struct simd *s, LLVMValueRef i);
 /* After an analysis without speculation: whether to speculate on guards; on other edges. */
 bool edges_have_guard(struct simd *s);
+/* Whether the block follows guards that are speculated on, so that all lanes or none are there. */
+bool edges_guard_block(struct simd *s, LLVMBasicBlockRef block);
 bool edges_have_others(struct simd *s);
 bool emit_edge(struct simd *s, LLVMValueRef i); /* false: it is not one */
 LLVMIntPredicate edges_inverse(LLVMIntPredicate predicate);

@@ -350,10 +350,18 @@ static int count_accesses(struct simd *s) {
     return count;
 }
 
+/* Instructions of a simdgroup. */
+static int simdgroup_size(struct simd *s) {
+    return count_instructions(s) * (SIMDGROUP_LANES / (s->vector_bits / 32));
+}
+
+static bool is_short(struct simd *s) {
+    return simdgroup_size(s) <= MAX_SHARED_INSTRUCTIONS;
+}
+
 static void find_edges_that_matter(struct simd *s) {
-    int carried = carried_values(s->entry, false);
-    int size = count_instructions(s) * (SIMDGROUP_LANES / (s->vector_bits / 32));
-    s->guards_matter = carried >= GUARDED_VALUES || size <= MAX_SHARED_INSTRUCTIONS;
+    int carried = carried_values(s->entry, false), size = simdgroup_size(s);
+    s->guards_matter = carried >= GUARDED_VALUES || is_short(s);
     s->edges_matter =
         size <= MAX_EDGE_INSTRUCTIONS && !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER);
 }
@@ -470,7 +478,7 @@ static smelt_status configure(struct simd *s) {
     return try_guarded(s, loops_need_no_masks, &s->guards_matter);
 }
 
-/* Writes the speculating code before the general code, which is there already. */
+/* Writes the speculating code before other code, which is there already and more general. */
 static smelt_status write_speculating(struct simd *s) {
     s->general = s->blocks[0].head;
     s->speculating = true;
@@ -547,11 +555,14 @@ static smelt_status vectorise(struct simd *s) {
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
     if (unit->request->output == COMPILE_WHY) report_control_flow(s);
     bool speculate = unit->form == FORM_BEST && s->chunk_lanes > 1 && speculation_pays(s);
+    bool behind_guards = speculate && is_short(s) && speculation_pays_behind_guards(s);
     s->brief = unit->result->image.quick && s->chunk_lanes > 1;
     s->many_accesses = s->brief || count_accesses(s) * s->chunk_count > MANY_ACCESSES;
     s->many_unknown = s->brief || count_unknown(s) * s->chunk_count > MANY_UNKNOWN;
     TRY(simd_emit(s));
     if (speculate && !s->refused) TRY(write_speculating(s));
+    s->behind_guards = behind_guards;
+    if (behind_guards && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;
     TRY(simd_begin_slots(s));
     TRY(finish(s));

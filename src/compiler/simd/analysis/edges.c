@@ -88,7 +88,7 @@ static bool compares_positions(struct simd *s, LLVMValueRef i, int depth) {
     if (is_shared(s, i)) return true;
     if (!LLVMIsAInstruction(i)) return false;
     if (LLVMIsAICmpInst(i)) return compares_position(s, i);
-    if (!is_join(i) || depth == MOST_CONDITIONS) return false;
+    if ((!is_join(i) && !LLVMIsAFreezeInst(i)) || depth == MOST_CONDITIONS) return false;
     for (int o = 0; o < LLVMGetNumOperands(i); o++)
         if (!compares_positions(s, LLVMGetOperand(i, (unsigned)o), depth + 1)) return false;
     return true;
@@ -122,6 +122,10 @@ static struct truth truth_of(struct simd *s, LLVMValueRef i) {
         return (struct truth){same, LLVMBuildNot(b, same, "")};
     }
     if (LLVMIsAICmpInst(i)) return truth_of_comparison(s, i);
+    if (LLVMIsAFreezeInst(i)) {
+        struct truth frozen = truth_of(s, LLVMGetOperand(i, 0));
+        return (struct truth){LLVMBuildFreeze(b, frozen.all, ""), LLVMBuildFreeze(b, frozen.none, "")};
+    }
     struct truth x = truth_of(s, LLVMGetOperand(i, 0)), y = truth_of(s, LLVMGetOperand(i, 1));
     LLVMValueRef all = LLVMBuildAnd(b, x.all, y.all, ""), none = LLVMBuildAnd(b, x.none, y.none, "");
     switch (LLVMGetInstructionOpcode(i)) {
@@ -173,18 +177,45 @@ static bool is_bit(LLVMValueRef i) {
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 1;
 }
 
+/* Where the block's paths meet again if all lanes agree whether they pass a block in between, such as one of
+ * tests (bounds.c); otherwise NULL. */
+static LLVMBasicBlockRef past_detour(struct simd *s, LLVMBasicBlockRef block) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end) || !is_shared(s, LLVMGetCondition(end)))
+        return NULL;
+    for (unsigned n = 0; n < 2; n++) {
+        LLVMBasicBlockRef detour = LLVMGetSuccessor(end, n), after = LLVMGetSuccessor(end, 1 - n);
+        const struct path_block *path = &s->paths.blocks[simd_place(s, detour)];
+        bool joins = path->predecessor_count == 1 && path->successor_count == 1 &&
+                     s->blocks[path->successors[0]].original == after;
+        if (joins && s->paths.blocks[simd_place(s, after)].predecessor_count == 2) return after;
+    }
+    return NULL;
+}
+
+/* Goes from the first block on past one guard after another, until one is `condition` or leads to `block`. */
+static bool reach(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef block) {
+    LLVMBasicBlockRef at = s->blocks[0].original, on;
+    if (!s->guards_matter || s->code->masked) return false;
+    for (int n = 0; n < MOST_GUARDS; n++, at = on) {
+        LLVMValueRef guard = leaving_condition(s, at, &on);
+        if (!guard || !compares_positions(s, guard, 0)) return false;
+        if (guard == condition) return true;
+        if (s->paths.blocks[simd_place(s, on)].predecessor_count != 1) return false;
+        for (LLVMBasicBlockRef next = on; next; next = past_detour(s, next)) on = next;
+        if (on == block) return true;
+    }
+    return false;
+}
+
 /* Whether the value is a guard: it decides whether the kernel ends, in the first block or right after other
  * guards. */
 static bool is_guard(struct simd *s, LLVMValueRef i) {
-    if (!s->guards_matter || s->code->masked || !is_bit(i)) return false;
-    LLVMBasicBlockRef block = s->blocks[0].original, on;
-    for (int n = 0; n < MOST_GUARDS; n++, block = on) {
-        LLVMValueRef condition = leaving_condition(s, block, &on);
-        if (!condition || !compares_positions(s, condition, 0)) return false;
-        if (condition == i) return true;
-        if (s->paths.blocks[simd_place(s, on)].predecessor_count != 1) return false;
-    }
-    return false;
+    return is_bit(i) && reach(s, i, NULL);
+}
+
+bool edges_guard_block(struct simd *s, LLVMBasicBlockRef block) {
+    return reach(s, NULL, block);
 }
 
 /* ---- Conditions of loads. */
@@ -209,15 +240,16 @@ static bool parts_most_gangs(struct simd *s, LLVMValueRef i, int depth) {
         LLVMValueRef number = LLVMGetOperand(i, shape_of(s, LLVMGetOperand(i, 0)) == SHAPE_UNIFORM ? 1 : 0);
         return range_unsigned(s, number).high < 2 * (uint64_t)s->lanes;
     }
-    if (!LLVMIsAInstruction(i) || !is_join(i) || depth == MOST_CONDITIONS) return false;
+    bool joins = LLVMIsAInstruction(i) && (is_join(i) || LLVMIsAFreezeInst(i));
+    if (!joins || depth == MOST_CONDITIONS) return false;
     for (int o = 0; o < LLVMGetNumOperands(i); o++)
         if (parts_most_gangs(s, LLVMGetOperand(i, (unsigned)o), depth + 1)) return true;
     return false;
 }
 
 static bool is_condition_of_loads(struct simd *s, LLVMValueRef i) {
-    if (!s->edges_matter || s->code->masked || !is_bit(i) || !(is_join(i) || LLVMIsAICmpInst(i)))
-        return false;
+    bool condition = is_join(i) || LLVMIsAFreezeInst(i) || LLVMIsAICmpInst(i);
+    if (!s->edges_matter || s->code->masked || !is_bit(i) || !condition) return false;
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(LLVMGetInstructionParent(i));
     if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch) || LLVMGetCondition(branch) != i)
         return false;

@@ -8,6 +8,9 @@
  *   q = (base + lane) / d      q = base / d             if base % d + last lane < d
  *   r = (base + lane) % d      r = base % d + lane
  *
+ * Quotients behind guards (`if (i >= n) return;`) are speculated on in a third version, which precedes the
+ * other two: a gang whose lanes do not share them still has no masks in the second.
+ *
  * Comparisons of positions with bounds: see edges.c. */
 #include "compiler/simd/simd.h"
 
@@ -48,7 +51,7 @@ static int64_t span_of(struct simd *s, int shape) {
     return span;
 }
 
-static bool suits(struct simd *s, LLVMValueRef i) {
+static bool suits(struct simd *s, LLVMValueRef i, bool behind_guards) {
     if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(LLVMTypeOf(i)) < 32)
         return false;
     LLVMValueRef divisor = divisor_of(i);
@@ -56,20 +59,30 @@ static bool suits(struct simd *s, LLVMValueRef i) {
     uint64_t c;
     int64_t span = span_of(s, shape_of(s, LLVMGetOperand(i, 0)));
     bool hopeless = is_constant_integer(divisor, &c) && c <= (uint64_t)span;
-    return shape_of(s, divisor) == SHAPE_UNIFORM && span > 0 && !hopeless && value_of(s, i)->block == 0 &&
-           effects_follow(s, i);
+    if (shape_of(s, divisor) != SHAPE_UNIFORM || span <= 0 || hopeless || !effects_follow(s, i)) return false;
+    return value_of(s, i)->block == 0 || (behind_guards && edges_guard_block(s, LLVMGetInstructionParent(i)));
 }
 
 int speculation_shape(struct simd *s, LLVMValueRef i) {
-    if (!s->speculating || !suits(s, i)) return SHAPE_VARYING;
+    if (!s->speculating || !suits(s, i, s->behind_guards)) return SHAPE_VARYING;
     value_of(s, i)->speculated = true;
     return is_quotient(i) ? SHAPE_UNIFORM : shape_of(s, LLVMGetOperand(i, 0));
 }
 
+static bool has_quotient(struct simd *s, LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(i, block)
+    if (shape_of(s, i) == SHAPE_VARYING && is_quotient(i) && suits(s, i, true)) return true;
+    return false;
+}
+
 bool speculation_pays(struct simd *s) {
-    FOR_EACH_INSTRUCTION(i, s->blocks[0].original)
-    if (shape_of(s, i) == SHAPE_VARYING && is_quotient(i) && suits(s, i)) return true;
-    return edges_have_guard(s) || edges_have_others(s);
+    return has_quotient(s, s->blocks[0].original) || edges_have_guard(s) || edges_have_others(s);
+}
+
+bool speculation_pays_behind_guards(struct simd *s) {
+    for (int place = 1; place < s->paths.block_count; place++)
+        if (has_quotient(s, s->blocks[place].original)) return true;
+    return false;
 }
 
 void emit_speculated(struct simd *s, LLVMValueRef i) {
