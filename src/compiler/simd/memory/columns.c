@@ -18,6 +18,7 @@
 #include <string.h>
 
 enum { MOST_INSTRUCTIONS = 64, MOST_ROUNDS = 8, MOST_DEPTH = 6 };
+enum { LINE_ROUNDS = 16, MOST_LINE_INSTRUCTIONS = 40 };
 struct row_item {
     LLVMValueRef value;
     bool counts; /* an integer that grows by `step` in each round, as its bits wrap around */
@@ -34,6 +35,7 @@ struct row_loop {
     LLVMIntPredicate goes_on; /* LLVMIntULT or LLVMIntSLT: `next` to `bound`, if another round follows */
     struct row_item items[MOST_INSTRUCTIONS];
     int count, phis, rounds;
+    bool lines; /* first, LINE_ROUNDS at once */
 };
 
 static struct row_item *item_of(struct row_loop *l, LLVMValueRef value) {
@@ -213,6 +215,14 @@ static bool keeps_from_stores(struct row_loop *l, LLVMValueRef load) {
     return true;
 }
 
+/* With 512 bits, a short loop first runs as many rounds at once as there are words in a cache line (lines.c),
+ * and then fewer. Returns false for other loops. */
+static bool has_lines(struct row_loop *l, uint64_t narrowest) {
+    const struct compile_request *request = l->unit->request;
+    return simd_vector_bits(request->cpu, request->features) == 512 && narrowest >= 2 &&
+           l->count <= MOST_LINE_INSTRUCTIONS;
+}
+
 /* The rounds to write at once: a vector of 128 bits of the narrowest row's elements; 0: no rows. */
 static int find_rounds(struct row_loop *l) {
     uint64_t narrowest = 8;
@@ -229,6 +239,7 @@ static int find_rounds(struct row_loop *l) {
         if (size < narrowest) narrowest = size;
     }
     if (!device) return 0;
+    l->lines = has_lines(l, narrowest);
     return 16 / narrowest < MOST_ROUNDS ? (int)(16 / narrowest) : MOST_ROUNDS;
 }
 
@@ -282,7 +293,7 @@ static LLVMValueRef current(struct row_loop *l, LLVMValueRef value) {
 
 /* The phis take their values from the round before. */
 static void pass_on(struct row_loop *l, int round) {
-    LLVMValueRef values[MOST_INSTRUCTIONS];
+    LLVMValueRef values[MOST_INSTRUCTIONS] = {NULL};
     for (int n = 0; n < l->phis; n++) values[n] = current(l, phi_incoming(l->items[n].value, l->body));
     for (int n = 0; n < l->phis; n++)
         l->items[n].now = l->items[n].value == l->counter ? counter_after(l, round) : values[n];
@@ -360,6 +371,31 @@ static void write(struct row_loop *l, LLVMBasicBlockRef ahead) {
     join(l, ahead, between, last);
 }
 
+/* Puts an empty block before the loop again. The loop's phis are others then. Returns the block before. */
+static LLVMBasicBlockRef split_again(struct row_loop *l) {
+    LLVMBasicBlockRef ahead = l->before;
+    LLVMValueRef counter = l->counter, phi;
+    l->before = flow_split_block(l->unit, LLVMGetBasicBlockTerminator(ahead));
+    phi = LLVMGetFirstInstruction(l->body);
+    for (int n = 0; n < l->phis; n++, phi = LLVMGetNextInstruction(phi)) {
+        if (l->items[n].value == counter) l->counter = phi;
+        l->items[n].value = phi;
+    }
+    l->first = phi_incoming(l->counter, l->before);
+    return ahead;
+}
+
+static void write_all(struct row_loop *l, LLVMBasicBlockRef ahead) {
+    int fewer = l->rounds;
+    if (l->lines) {
+        l->rounds = LINE_ROUNDS;
+        write(l, ahead);
+        ahead = split_again(l);
+        l->rounds = fewer;
+    }
+    write(l, ahead);
+}
+
 /* ---- All loops. */
 
 /* Fills *l with the loop of this block, or of any block if `body` is NULL; false: it is not wanted. */
@@ -386,7 +422,7 @@ static smelt_status visit(struct unit *unit, LLVMBasicBlockRef body, enum step s
         if (*found && step == SPLIT)
             (void)flow_split_block(unit, LLVMGetBasicBlockTerminator(l->before));
         else if (*found && step == WRITE)
-            write(l, flow.blocks[flow.blocks[flow_index(&flow, l->before)].predecessors[0]].block);
+            write_all(l, flow.blocks[flow.blocks[flow_index(&flow, l->before)].predecessors[0]].block);
     }
     arena_free(&arena);
     return status;

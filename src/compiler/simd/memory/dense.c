@@ -123,7 +123,7 @@ static LLVMValueRef halves_of(struct simd *s, LLVMValueRef floats) {
 }
 
 static void split_floats(struct simd *s, const struct dense *d, LLVMValueRef *values) {
-    LLVMValueRef loaded[4], lanes[4];
+    LLVMValueRef loaded[4] = {NULL}, lanes[4] = {NULL};
     int half = s->chunk_lanes / 2, indexes[GANG_MAX_LANES];
     for (int i = 0; i < d->count; i++) loaded[i] = load_floats(s, d, i);
     if (d->count == 2) {
@@ -152,7 +152,8 @@ static LLVMValueRef every_second(struct simd *s, LLVMValueRef a, LLVMValueRef b,
 
 /* Four words per lane, in four vectors. */
 static void split_words(struct simd *s, const struct dense *d, LLVMValueRef *values) {
-    LLVMValueRef loaded[4], pairs[2][2]; /* by the first element's number, and half of the lanes */
+    LLVMValueRef loaded[4] = {NULL},
+                 pairs[2][2] = {{NULL}}; /* by the first element's number, and half of the lanes */
     for (int i = 0; i < 4; i++) loaded[i] = load(s, chunk_type(s, d->bits), d->address, i, d->align);
     for (int n = 0; n < 2; n++)
         for (int half = 0; half < 2; half++)

@@ -167,6 +167,20 @@ static void add_group(struct simd *s, struct access **members, int count) {
     for (int n = 0; n < count; n++) value_of(s, group->accesses[n])->neighbours = group;
 }
 
+/* Whether the row's accesses take more than 16 bytes of each lane at once (lines.c): the lanes are apart, and
+ * what is loaded is not only copied. */
+static bool are_lines(struct simd *s, struct access *const *row, int count) {
+    LLVMValueRef first = row[0]->instruction;
+    int64_t size = size_of(s, first);
+    if (s->vector_bits != 512 || s->chunk_lanes != 16 || (size != 4 && size != 2) ||
+        count * size < 2 * MOST_TOGETHER || LLVMIsALoadInst(LLVMGetOperand(first, 0)))
+        return false;
+    LLVMUseRef use = is_load(first) ? LLVMGetFirstUse(first) : NULL;
+    if (use && !LLVMGetNextUse(use) && LLVMIsAStoreInst(LLVMGetUser(use))) return false;
+    const int64_t *offsets = lane_offsets(s, address_of(first));
+    return !offsets || !are_close(s, offsets, size);
+}
+
 /* Sorted accesses, of which each is the neighbour of the one before. */
 static void split_row(struct simd *s, struct access **row, int count) {
     int64_t size = size_of(s, row[0]->instruction);
@@ -174,8 +188,9 @@ static void split_row(struct simd *s, struct access **row, int count) {
         add_group(s, row, count);
         return;
     }
+    bool lines = are_lines(s, row, count);
     for (int at = 0; at < count;) {
-        int members = (int)(16 / size);
+        int members = lines ? MOST_NEIGHBOURS : (int)(MOST_TOGETHER / size);
         while (members > count - at) members /= 2;
         if (members > 1) add_group(s, row + at, members);
         at += members;
@@ -251,13 +266,13 @@ static LLVMValueRef address_at(struct simd *s, LLVMValueRef base, int64_t bytes)
     return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
 }
 
-/* An address for lanes that are off: `group->bytes` after it are the 16 bytes of a constant. */
+/* An address for lanes that are off: `group->bytes` after it are the bytes of a constant. */
 static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVMTypeRef pointer) {
     static const char name[] = "lanes.off"; /* no name of a source has a dot */
     LLVMTypeRef i8 = LLVMInt8TypeInContext(s->unit->context);
     LLVMValueRef global = LLVMGetNamedGlobal(s->unit->module, name);
     if (!global) {
-        LLVMTypeRef type = LLVMArrayType2(i8, 16);
+        LLVMTypeRef type = LLVMArrayType2(i8, s->vector_bits == 512 ? 64 : MOST_TOGETHER);
         global = LLVMAddGlobal(s->unit->module, type, name);
         LLVMSetInitializer(global, LLVMConstNull(type));
         LLVMSetGlobalConstant(global, true);
@@ -390,6 +405,10 @@ static void load_chunk(struct simd *s, const struct neighbours *group, int chunk
         loaded[lane] = LLVMBuildLoad2(b, own, addresses[lane], "");
         LLVMSetAlignment(loaded[lane], group->align);
     }
+    if (group->count * size > MOST_TOGETHER) {
+        lanes_from_lines(s, loaded, group->count, (int)size, values);
+        return;
+    }
     for (int i = 0; i < lanes; i++) {
         LLVMValueRef together[GANG_MAX_LANES];
         for (int part = 0; part < parts; part++) together[part] = loaded[part * lanes + i];
@@ -498,6 +517,12 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
     lane_addresses(s, group, chunk, NULL, addresses);
     for (int n = 0; n < group->count; n++)
         vectors[n] = get_lanes(s, LLVMGetOperand(group->accesses[n], 0), chunk, bits);
+    if (group->count * size > MOST_TOGETHER) {
+        lanes_to_lines(s, vectors, group->count, (int)size, out);
+        for (int lane = 0; lane < all; lane++)
+            LLVMSetAlignment(LLVMBuildStore(b, out[lane], addresses[lane]), group->align);
+        return;
+    }
     int count = lanes_transpose(s, vectors, group->count, lanes, parts, out), in_vector = lanes / count;
     for (int lane = 0; lane < all; lane++) {
         int part = lane / lanes, i = lane % lanes;

@@ -73,6 +73,13 @@ void dense_store(struct simd *s, const struct dense *dense, LLVMValueRef const *
 /* The floats from which dense_load truncated a chunk's halves; NULL: it did not. */
 LLVMValueRef dense_floats(const struct simd *s, LLVMValueRef halves);
 
+/* lines.c — accesses to more bytes per lane than these */
+#define MOST_TOGETHER 16
+/* … of 512-bit registers: each lane's vector of `count` elements of `size` bytes (4, or 2 and 32 bytes in
+ * all) becomes the values by element, and back. */
+void lanes_from_lines(struct simd *s, LLVMValueRef const *loaded, int count, int size, LLVMValueRef *values);
+void lanes_to_lines(struct simd *s, LLVMValueRef const *values, int count, int size, LLVMValueRef *stored);
+
 /* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,
  * become vectors of `count` elements for each part: one after another in `out`, several in a vector where
  * they are small. Powers of two. Returns the number of vectors in `out`, at most MOST_TRANSPOSED. */
