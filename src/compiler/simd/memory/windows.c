@@ -70,10 +70,16 @@ void neighbours_find_gaps(struct simd *s, struct access **sorted, int count) {
     }
 }
 
+/* With 256 bits, a gather of bytes inserts one after the other, as a window would. The branches of its tests
+ * keep LLVM's scheduler from mixing chunks, which would move hundreds of values to the stack. */
+static bool is_fast_alone(struct simd *s, const struct access *lone) {
+    return s->vector_bits == 256 && size_of(s, lone) == 1;
+}
+
 void neighbours_find_lone(struct simd *s, struct access *accesses, int count) {
     for (int n = 0; n < count; n++) {
         struct access *lone = &accesses[n];
-        if (!LLVMIsALoadInst(lone->instruction) || !is_apart(s, lone)) continue;
+        if (!LLVMIsALoadInst(lone->instruction) || !is_apart(s, lone) || is_fast_alone(s, lone)) continue;
         for (int m = 0; m < count; m++) {
             const struct neighbours *group = value_of(s, accesses[m].instruction)->neighbours;
             if (!group || group->count == 1 || !LLVMIsALoadInst(group->place) || group->copy_only ||
