@@ -173,4 +173,16 @@ def test_what_cannot_be_shown(scratch):
     expect_failure(done, 2, "smelt: option '--target' is unknown; see smelt run --help")
 
 
+def test_tables_of_pointers(scratch):
+    """LLVM would replace such a table by distances, and lose the address space of what is loaded from it."""
+    kernel = scratch.file("k.metal", """#include <metal_stdlib>
+constant float a[] = {1, 2, 3};
+constant float b[] = {4, 5, 6, 7};
+constant constant float *const rows[] = {a, b};
+kernel void k(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = rows[i & 1][i % 3]; }
+""")
+    done = scratch.run(["show", kernel, "k", "--stage", "ptx", "--target", "sm_90a", "--threadgroup", "32"])
+    expect_equal((done.returncode, done.stderr), (0, ""), "the exit status and standard error")
+
+
 run_tests(globals())

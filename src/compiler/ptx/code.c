@@ -33,8 +33,10 @@ static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machin
         LLVMDisposeMessage(message);
         return status;
     }
+    /* In the small model, LLVM 19 makes tables of pointers relative, and the pointers it loads from them have
+     * no address space. */
     *machine = LLVMCreateTargetMachine(target, triple, unit->request->cpu, unit->request->features,
-                                       choose_level(unit), LLVMRelocDefault, LLVMCodeModelDefault);
+                                       choose_level(unit), LLVMRelocDefault, LLVMCodeModelLarge);
     return *machine ? SMELT_OK
                     : unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator for %s", unit->request->cpu);
 }
