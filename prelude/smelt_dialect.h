@@ -155,6 +155,7 @@ __smelt_together void __smelt_ptx_copy_wait_group(uint groups);
 // x · y + z of pairs of half, of bfloat, each rounded once.
 __smelt_pure uint __smelt_ptx_fma_halves(uint x, uint y, uint z);
 __smelt_pure uint __smelt_ptx_fma_bfloats(uint x, uint y, uint z);
+__smelt_pure float __smelt_ptx_max_nan(float x, float y); // NaN where one of them is
 // Two neighbours in the lower or upper half of a word.
 __smelt_pure uint __smelt_ptx_halves_of_low_e4m3(uint word);
 __smelt_pure uint __smelt_ptx_halves_of_high_e4m3(uint word);

@@ -1,5 +1,5 @@
-// Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal precedes this
-// text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 or 192 and ATTENTION_KEYS 128.
+// Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal and
+// attention_exp2.metal precede this text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 or 192 and ATTENTION_KEYS 128.
 //
 // A threadgroup computes ATTENTION_ROWS rows at a time, some tiles one after the other (tiles_of_group). It has a warpgroup, of 128
 // threads, for every 64 rows, and one before them. That one copies these rows of q, and blocks of keys and values, to threadgroup
@@ -26,6 +26,17 @@ constant constexpr int PAIRS = WIDTH / 2, GRAIN = PAIRS % 4 == 0 ? 4 : PAIRS % 2
 #endif
 
 using mpp::tensor_ops::__tensor_ops_detail::matrix_at;
+
+// Three warpgroups begin their products in turns, so that one computes exponentials while others multiply; otherwise all would wait
+// for the same unit at the same time. The barriers are 1 to 3.
+constant constexpr bool in_turns = computing == 3;
+
+inline void take_turn(uint warpgroup) {
+    if (in_turns) __smelt_ptx_group_sync(1 + warpgroup, 256);
+}
+inline void pass_turn(uint warpgroup) {
+    if (in_turns) __smelt_ptx_group_arrive(1 + (warpgroup + 1) % computing, 256);
+}
 
 inline ulong further(ulong matrix, uint bytes) { return matrix + (bytes >> 4); }
 
@@ -63,12 +74,20 @@ struct softmax_state {
     float top[2], sum[2], scale[2];
 };
 
-// One instruction; the number, where one is NaN.
-inline float larger(float x, float y) { return __builtin_fmaxf(x, y); }
+// One instruction. A row with a NaN has NaN as its largest score, and so as all of its weights.
+inline float larger(float x, float y) { return __smelt_ptx_max_nan(x, y); }
 
 inline float largest_of_four(float x) {
     x = larger(x, simd_shuffle_xor(x, 1));
     return larger(x, simd_shuffle_xor(x, 2));
+}
+
+// Of every 16 pairs of exponentials of a thread, these are computed by multiply-adds. Pairs are of one row and of the other in turn.
+// With heads of 128 elements, the products take twice as long as the exponentials.
+constant constexpr uint by_fma = D == 64 && ATTENTION_MASK == 0 ? 0x8040 : 0;
+
+inline float weight_of(int i, float x) {
+    return by_fma >> i / 2 % 16 & 1 ? exp2_by_fma<bfloat_type ? 3 : 4>(x) : fast::exp2(x);
 }
 
 // Scores become exponentials: of `factor` times the score, base 2.
@@ -80,7 +99,7 @@ inline void exponentials(thread float (&scores)[64], float factor, thread softma
 #pragma unroll
     for (int row = 0; row < 2; row++) {
         const float now = larger(state.top[row], largest_of_four(top[row]) * factor);
-        from[row] = now == -INFINITY ? 0.0f : now; // A row without any key so far has weights of 0.
+        from[row] = now == -INFINITY ? 0.0f : fma(now, 0.0f, now); // without any key so far, weights of 0; NaN, of infinity
         state.scale[row] = fast::exp2(state.top[row] - from[row]);
         state.top[row] = now;
         state.sum[row] *= state.scale[row];
@@ -88,8 +107,8 @@ inline void exponentials(thread float (&scores)[64], float factor, thread softma
 #pragma unroll
     for (int i = 0; i < 64; i += 2) {
         const int row = i / 2 % 2;
-        scores[i] = fast::exp2(fma(scores[i], factor, -from[row]));
-        scores[i + 1] = fast::exp2(fma(scores[i + 1], factor, -from[row]));
+        scores[i] = weight_of(i, fma(scores[i], factor, -from[row]));
+        scores[i + 1] = weight_of(i, fma(scores[i + 1], factor, -from[row]));
         state.sum[row] += scores[i] + scores[i + 1];
     }
 }
@@ -148,26 +167,35 @@ inline void softmax(thread float (&scores)[64], bool all, int key, constant atte
     }
     exponentials(scores, log2_e, state);
 }
+#elif ATTENTION_MASK == 0
+inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread const rows_of_thread &rows,
+                    thread softmax_state &state) {
+    const float factor = rows.scale * log2_e;
+    const bool in_order = size.scale > 0;
+    if (!in_order) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) scores[i] *= factor;
+    }
+    if (!all) {
+        const int seen[2] = {rows.limit[0] - key, rows.limit[1] - key};
+#pragma unroll
+        for (int i = 0; i < 64; i++)
+            if (i / 4 * 8 + i % 2 >= seen[i / 2 % 2]) scores[i] = -INFINITY;
+    }
+    exponentials(scores, in_order ? factor : 1.0f, state);
+}
 #else
 // The score of a key times scale and log2(e), with the mask: -INFINITY where the row does not see the key.
 inline float visible(float score, int half, int key, constant attention_size &size, thread const rows_of_thread &rows) {
     if (key >= rows.limit[half]) return -INFINITY;
-    const float value = score * rows.scale;
-#if ATTENTION_MASK
-    return kept_finite(with_mask(value, mask_at(rows.mask, rows.first + half * 8, key, size), 1), log2_e);
-#else
-    return value * log2_e;
-#endif
+    return kept_finite(with_mask(score * rows.scale, mask_at(rows.mask, rows.first + half * 8, key, size), 1), log2_e);
 }
 
 inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread const rows_of_thread &rows,
                     thread softmax_state &state) {
-    all &= !ATTENTION_MASK && size.scale > 0;
-    if (!all) {
 #pragma unroll
-        for (int i = 0; i < 64; i++) scores[i] = visible(scores[i], i / 2 % 2, key + i / 4 * 8 + i % 2, size, rows);
-    }
-    exponentials(scores, all ? rows.scale * log2_e : 1.0f, state);
+    for (int i = 0; i < 64; i++) scores[i] = visible(scores[i], i / 2 % 2, key + i / 4 * 8 + i % 2, size, rows);
+    exponentials(scores, 1.0f, state);
 }
 #endif
 
@@ -299,6 +327,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     const uint lane = __smelt_ptx_lane(), half = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
     const uint queries = memory + half * 64 * 128;
     uint stage = 0, parity = 0, queries_parity = 0;
+    if (half == computing - 1) pass_turn(half);
     for (uint step = 0; step < tiles.steps; step++) {
         const uint number = tiles.number(step, size);
         if (number == ~0u) continue;
@@ -323,6 +352,9 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             state.top[i] = sink * log2_e;
             state.sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
         }
+        // Of the tile's blocks, those with keys that the warpgroup's rows see; at least one. Of tiles of 128 rows, it is mostly all.
+        const int seeing = size.causal && ROWS > 128 ? (own_first + 64 + past + KEYS - 1) / KEYS : own.blocks;
+        const int blocks = ROWS > 128 ? __smelt_ptx_broadcast(min(own.blocks, max(1, seeing))) : own.blocks;
         if (own.blocks == 0) {
 #pragma unroll
             for (int i = 0; i < D / 2; i++) sums[i] = 0;
@@ -334,26 +366,28 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             begin_scores(queries, memory + keys_at + stage * tile, scores);
             __smelt_ptx_wgmma_finish(scores, 64, 0);
             __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
-            __smelt_ptx_barrier_arrive(queries_empty, signals & (own.blocks == 1));
+            __smelt_ptx_barrier_arrive(queries_empty, signals & (blocks == 1));
             softmax(scores, KEYS <= seen, column, size, rows, state);
             round_weights(scores, weights);
             uint before = stage, parity_before = parity;
-            if (own.blocks > 1) {
+            if (blocks > 1) {
                 advance(stage, parity);
                 __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
             }
-            for (int block = 1; block < own.blocks; block++) {
+            for (int block = 1; block < blocks; block++) {
+                take_turn(half);
                 begin_scores(queries, memory + keys_at + stage * tile, scores);
                 __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
                 begin_sums(weights, memory + values_at + before * tile, block > 1, sums);
+                pass_turn(half);
                 __smelt_ptx_wgmma_finish(scores, 64, 1);
                 __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
-                __smelt_ptx_barrier_arrive(queries_empty, signals & (block + 1 == own.blocks));
+                __smelt_ptx_barrier_arrive(queries_empty, signals & (block + 1 == blocks));
                 const int key = block * KEYS;
                 softmax(scores, key + KEYS <= seen, key + column, size, rows, state);
                 const uint done = before;
                 before = stage, parity_before = parity;
-                const bool is_last = block + 1 == own.blocks;
+                const bool is_last = block + 1 == blocks;
                 if (!is_last) advance(stage, parity);
                 // The next keys; after the last, their values. The branch in it keeps the exponentials before the wait below.
                 __smelt_ptx_barrier_wait((is_last ? values_filled : keys_filled) + 8 * stage, parity);
@@ -364,7 +398,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
                 for (int i = 0; i < D / 2; i++) sums[i] *= state.scale[i / 2 % 2];
             }
             __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
-            begin_sums(weights, memory + values_at + before * tile, own.blocks > 1, sums);
+            begin_sums(weights, memory + values_at + before * tile, blocks > 1, sums);
             __smelt_ptx_wgmma_finish(sums, D / 2, 0);
             __smelt_ptx_barrier_arrive(values_empty + 8 * before, signals);
             advance(stage, parity);
@@ -385,6 +419,17 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
                 if (j * 8 + column < size.value_depth)
                     *(device vec<T, 2> *)(result + j * 8) =
                         vec<T, 2>(T(sums[j * 4 + i * 2] * factor), T(sums[j * 4 + i * 2 + 1] * factor));
+        }
+        // The other blocks only pass by. The turns keep a simdgroup from missing a phase of the barriers, which others may end. (Before
+        // the sums are stored, this loop would have wgmma instructions run one after another.)
+        for (int block = blocks; ROWS > 128 && block < own.blocks; block++) {
+            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
+            __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
+            __smelt_ptx_barrier_wait(values_filled + 8 * stage, parity);
+            __smelt_ptx_barrier_arrive(values_empty + 8 * stage, signals);
+            advance(stage, parity);
+            take_turn(half);
+            pass_turn(half);
         }
     }
 }

@@ -112,6 +112,7 @@ kernel void smelt_quantized_matmul_fragments(device const T *x [[buffer(0)]], de
 
     const uint own_thread = all_simdgroups * 32 + lane;
     begin_ahead(w, chunks * line_bytes, min((int)(group.x * TEAMS * LINES + own_thread), size.columns - 1), own_thread < TEAMS * LINES);
+    __smelt_ptx_launch_next();
     for (int s = 0; s < STAGES - 1; s++) copy(s, simdgroup + s * SIMDGROUPS);
     read_scales(min((int)simdgroup, chunks - 1));
     __smelt_float4 sums[SIXTEENS][EIGHTS] = {};

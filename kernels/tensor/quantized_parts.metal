@@ -24,7 +24,6 @@ constant constexpr uint AHEAD = 512;
 inline void begin_ahead(device const uchar *w, uint line_bytes, uint line, bool reads) {
     __smelt_ptx_prefetch((ulong)w + (ulong)line * line_bytes, min(AHEAD, line_bytes), reads);
     __smelt_ptx_wait_previous();
-    __smelt_ptx_launch_next();
 }
 
 inline uint multiply_add(uint x, uint y, uint z) {

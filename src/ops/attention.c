@@ -99,10 +99,10 @@ static int64_t tiles_with(const struct attention *a, int rows) {
 
 /* Rows of a tile. With heads of 64 elements, a tile of 192 rows takes 4/3 of the time of one of 128, and a
  * third warpgroup computes exponentials while others multiply. (H200, 2026-11-30, bfloat16, 4 × 16 heads of
- * 4096 rows: 582 and 636 µs; 2 × 16 of 2000 rows, which takes 3 and 4 rounds: 98 and 97 µs.) With a causal
- * mask, tiles of 192 rows are more uneven and have more masked scores (380 and 355 µs). */
+ * 4096 rows: 582 and 636 µs, 564 since warpgroups begin products in turns; 2 × 16 of 2000 rows, which takes 3
+ * and 4 rounds: 98 and 97 µs. Causal, in turns: 339 and 347 µs.) */
 static int warpgroup_rows(const struct attention *a) {
-    if (most_depth(a) > 64 || a->mask != MASK_NONE || a->size.causal) return 128;
+    if (most_depth(a) > 64 || a->mask != MASK_NONE) return 128;
     int64_t most = program_warpgroup_multiprocessors(a->call.device);
     if (most < 1) return 128;
     int64_t large = (tiles_with(a, 192) + most - 1) / most, small = (tiles_with(a, 128) + most - 1) / most;
@@ -232,6 +232,7 @@ static void write_kernels(struct text *text, const void *context) {
     text_addf(text, "#define ATTENTION_%s %d\n#define ATTENTION_FULL %d\n", split ? "WIDE" : "PLACED",
               key->operands[5], key->operands[6]);
     text_add(text, kernel_text_attention_parts);
+    if (key->operation == BY_WARPGROUPS) text_add(text, kernel_text_attention_exp2);
     text_add(text, kernels[key->operation].text);
 }
 
@@ -259,6 +260,7 @@ static smelt_status find_kernel(const struct attention *a, enum kernel kernel, i
  * 139. But 2 × 20 of 2000 rows and 64 elements 84 and 72, 20 of 2000 rows and 128 elements 76 and 56; 8 of
  * 16384 rows and 128 elements 817 and 819.) */
 #define BLOCKS_OF_TURNS 3
+#define BLOCKS_OF_LARGE_TURNS 1 /* tiles of 192 rows: 4 × 16 heads as above take 371 and 339 µs */
 
 /* The threadgroups of BY_WARPGROUPS: one for each multiprocessor, which copies its next tile while it
  * computes one. Tiles of a causal mask take different times; in pairs (tiles_of_group in the kernel) all take
@@ -270,7 +272,8 @@ static int64_t warpgroup_groups(struct attention *a) {
     int rows = warpgroup_rows(a);
     int64_t row_blocks = (a->size.rows + (int64_t)rows - 1) / rows;
     int64_t pairs = tiles / row_blocks * ((row_blocks + 1) / 2), rounds = (pairs + most - 1) / most;
-    bool balanced = rounds * most * (row_blocks + 1) <= pairs * (row_blocks + 1 + BLOCKS_OF_TURNS);
+    int64_t blocks = rows > 128 ? BLOCKS_OF_LARGE_TURNS : BLOCKS_OF_TURNS;
+    bool balanced = rounds * most * (row_blocks + 1) <= pairs * (row_blocks + 1 + blocks);
     a->size.turns = !balanced;
     return most;
 }

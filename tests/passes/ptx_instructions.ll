@@ -11,6 +11,7 @@
 ; expect: wgmma.wait_group.sync.aligned 0
 ; expect: call i32 asm sideeffect "shfl.sync.bfly.b32 $0, $1, $2, 31, 0xffffffff;", "=r,r,r"(i32 %number, i32 1)
 ; expect: call i32 asm "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r"(i32 %number, i32 1)
+; expect: call float asm "max.NaN.f32 $0, $1, $2;", "=f,f,f"(float %real, float 1.000000e+00)
 ; expect: cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [$0, {$2, $3, $4}], [$1]; }", "l,r,r,r,r,r,~{memory}"(i64 5, i32 %number, i32 1, i32 2, i32 3, i32 1)
 ; expect: call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()
 ; absent: call void @__smelt_ptx_
@@ -21,6 +22,7 @@ declare void @__smelt_ptx_wgmma_wait(i32)
 declare void @__smelt_ptx_wgmma(ptr, i64, i64, i32, i32, i32, i32, i32)
 declare i32 @__smelt_ptx_exchange(i32, i32)
 declare i32 @__smelt_ptx_cluster_address(i32, i32)
+declare float @__smelt_ptx_max_nan(float, float)
 declare void @__smelt_ptx_tensor_store_of(i64, i32, i32, i32, i32, i32)
 declare void @__smelt_ptx_wait_previous()
 declare void @__smelt_ptx_wgmma_finish(ptr, i32, i32)
@@ -40,6 +42,9 @@ define void @__smelt_entry(ptr %context) {
   store i32 %other, ptr %context
   %address = call i32 @__smelt_ptx_cluster_address(i32 %number, i32 1)
   store i32 %address, ptr %context
+  %real = load float, ptr %context
+  %larger = call float @__smelt_ptx_max_nan(float %real, float 1.0)
+  store float %larger, ptr %context
   call void @__smelt_ptx_tensor_store_of(i64 5, i32 %number, i32 1, i32 2, i32 3, i32 1)
   call void @__smelt_ptx_wait_previous()
   ret void

@@ -235,9 +235,11 @@ static void many_rows(void **state) {
            head has 188. */
         {SMELT_BFLOAT16, 1, 132, 66, 380, 140, 64, 40, .sinks = true},
         {SMELT_FLOAT16, 1, 3, 1, 300, 100, 128, 128, .causal = true},
+        {SMELT_BFLOAT16, 1, 2, 2, 70, 90, 64, 64, .causal = true, .scale = -0.3},
         /* Pairs of tiles of a causal mask, for each multiprocessor more than one; a head's third tile is
            alone. */
         {SMELT_BFLOAT16, 2, 60, 30, 260, 290, 64, 64, .causal = true},
+        {SMELT_FLOAT16, 1, 132, 66, 330, 200, 64, 64, .causal = true, .sinks = true},
         {SMELT_FLOAT16, 1, 70, 35, 257, 130, 128, 128, .causal = true, .sinks = true},
     };
     ATTEND_EACH(jobs);
@@ -281,6 +283,45 @@ static void large_scores(void **state) {
         attend((struct job){SMELT_FLOAT32, 1, 2, 1, 20, 30, 64, 64, .scale = 1e10});
 }
 
+/* The bits of infinity, with the highest bit of the mantissa those of NaN. */
+static uint16_t special(smelt_dtype dtype, bool nan) {
+    return dtype == SMELT_FLOAT16 ? (nan ? 0x7e00 : 0x7c00) : (nan ? 0x7fc0 : 0x7f80);
+}
+
+/* NaN in a row of q, or in a key that a row sees, or an infinite score make the whole row NaN, and no other
+ * one. Which key it is matters where exponentials are computed in several ways. */
+static void not_numbers(void **state) {
+    (void)state;
+    enum { ROWS = 150, KEYS = 170, DEPTH = 64, HEADS = 8 };
+    const int keys_of_head[HEADS] = {26, 40, 58, 79, 90, 121, 154, -1};
+    for (int type = 0; type < 2; type++) {
+        smelt_dtype dtype = type ? SMELT_FLOAT16 : SMELT_BFLOAT16;
+        smelt_array *q = array_of(dtype, SHAPE4(1, HEADS, ROWS, DEPTH), 0.1, 1), *out,
+                    *k = array_of(dtype, SHAPE4(1, HEADS, KEYS, DEPTH), -1, 1),
+                    *v = array_of(dtype, SHAPE4(1, HEADS, KEYS, DEPTH), -1, 1);
+        for (int h = 0; h < HEADS; h++) {
+            bool nan = h % 2 == 0;
+            if (keys_of_head[h] >= 0)
+                ((uint16_t *)k->data)[(h * KEYS + keys_of_head[h]) * DEPTH + 5] = special(dtype, nan);
+            else
+                ((uint16_t *)q->data)[(h * ROWS + 33) * DEPTH + 7] = special(dtype, true);
+        }
+        OK(smelt_attention(
+            &(smelt_attention_desc){
+                .q = q, .k = k, .v = v, .scale = 0.2, .causal = true, .device = test_device()},
+            &out, NULL));
+        OK(test_to_host(&out));
+        for (int64_t i = 0; i < out->size; i++) {
+            int head = (int)(i / DEPTH / ROWS), row = (int)(i / DEPTH % ROWS), key = keys_of_head[head];
+            bool expected = key >= 0 ? key <= row + KEYS - ROWS : row == 33, made = isnan(element_at(out, i));
+            if (made != expected)
+                FAIL_TEST("head %d, row %d, key %d: the result is %s number", head, row, key,
+                          made ? "no" : "a");
+        }
+        smelt_array_release(q), smelt_array_release(k), smelt_array_release(v), smelt_array_release(out);
+    }
+}
+
 static void lines_of_keys(void **state) {
     (void)state;
     static const struct job jobs[] = {
@@ -321,9 +362,10 @@ int main(void) {
     test_quick_code();
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_rows),     cmocka_unit_test(parts),         cmocka_unit_test(lines_on_cpus),
-        cmocka_unit_test(many_rows),    cmocka_unit_test(many_tiles),    cmocka_unit_test(rows_of_layers),
-        cmocka_unit_test(large_scores), cmocka_unit_test(lines_of_keys), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows),      cmocka_unit_test(parts),
+                                       cmocka_unit_test(lines_on_cpus), cmocka_unit_test(many_rows),
+                                       cmocka_unit_test(many_tiles),    cmocka_unit_test(rows_of_layers),
+                                       cmocka_unit_test(large_scores),  cmocka_unit_test(not_numbers),
+                                       cmocka_unit_test(lines_of_keys), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,7 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
 static const struct instruction pure[] = {
     {"fma_halves", "fma.rn.f16x2 $0, $1, $2, $3;", "=r,r,r,r"},
     {"fma_bfloats", "fma.rn.bf16x2 $0, $1, $2, $3;", "=r,r,r,r"},
+    {"max_nan", "max.NaN.f32 $0, $1, $2;", "=f,f,f"},
     {"permute_bytes", "prmt.b32 $0, $1, $2, $3;", "=r,r,r,r"},
     {"halves_of_low_e4m3", HALVES("a", "e4m3x2"), "=r,r"},
     {"halves_of_high_e4m3", HALVES("b", "e4m3x2"), "=r,r"},
@@ -237,7 +238,7 @@ static void lower_pure(struct unit *unit, LLVMValueRef call, const struct instru
     LLVMValueRef operands[3];
     unsigned count = LLVMGetNumArgOperands(call);
     for (unsigned i = 0; i < count; i++) operands[i] = LLVMGetOperand(call, i);
-    replace(call, ptx_assembly(unit, instruction->text, instruction->constraints, type_i32(unit), operands,
+    replace(call, ptx_assembly(unit, instruction->text, instruction->constraints, LLVMTypeOf(call), operands,
                                count, false));
 }
 
