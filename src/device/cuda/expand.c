@@ -216,7 +216,7 @@ static smelt_status convert(struct flight *f, struct expansion *e) {
                             f->stream->handle, parameters, NULL),
              "the conversion of a matrix for kernel '%s'", f->executable->name);
     cuda_mark_end_bytes(f->stream, &mark, "expand a matrix", bytes_of(e));
-    if (cuda_stream_records(f->stream)) atomic_store(&e->module->recorded, true);
+    cuda_module_launched(e->module, f->stream);
     return SMELT_OK;
 }
 

@@ -245,7 +245,7 @@ smelt_status flight_launch(struct flight *f) {
                                                             f->stream->handle, NULL, extra);
     if (mark.capture) trace(f, &mark, result);
     if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "kernel '%s'", f->executable->name);
-    if (cuda_stream_records(f->stream)) atomic_store(&f->module->recorded, true);
+    cuda_module_launched(f->module, f->stream);
     cuda_stream_note(f->stream, f->executable->name);
     return SMELT_OK;
 }

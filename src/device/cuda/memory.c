@@ -289,8 +289,9 @@ smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready) {
         status = fail(SMELT_ERROR_INVALID_ARGUMENT,
                       "array: it was created before device '%s' was reset, and can only be released",
                       use->gpu->name);
-    /* The replays of a recording stream write this, on other streams. */
-    else if (writer && writer->epoch == use->epoch && !cuda_stream_records(writer))
+    /* The replays of a recording stream write this, on other streams; and graphs what is captured. */
+    else if (writer && writer->epoch == use->epoch && !cuda_stream_records(writer) &&
+             !cuda_stream_is_captured_now(writer))
         status = cuda_stream_query(writer, ready);
     else
         *ready = true;
@@ -318,8 +319,11 @@ static void wait_for_user(struct cuda_stream *stream) {
     if (!cuda_enter_release(stream->gpu, stream->epoch, &previous)) return;
     pthread_mutex_lock(&stream->lock);
     bool marked = stream->closed || cuda_stream_records(stream);
+    bool captured = !stream->closed && cuda_stream_is_captured(stream);
     pthread_mutex_unlock(&stream->lock);
-    cuda_note(stream->gpu, marked ? driver->event_wait(stream->marker) : driver->stream_wait(stream->handle));
+    if (!captured)
+        cuda_note(stream->gpu,
+                  marked ? driver->event_wait(stream->marker) : driver->stream_wait(stream->handle));
     cuda_leave(stream->gpu, previous);
 }
 

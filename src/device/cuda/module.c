@@ -216,16 +216,25 @@ smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const st
     return SMELT_OK;
 }
 
-/* Launches of it may be in flight. */
+void cuda_module_launched(struct cuda_module *module, struct cuda_stream *stream) {
+    if (atomic_load_explicit(&module->recorded, memory_order_relaxed)) return;
+    if (cuda_stream_records(stream) || cuda_stream_is_captured(stream)) atomic_store(&module->recorded, true);
+}
+
+/* Launches of it may be in flight. If nothing can tell, since the stream is captured meanwhile, it stays
+ * loaded.
+ */
 static void unload(struct cuda_gpu *gpu, struct cuda_module *module) {
     CUcontext previous;
     if (atomic_load(&module->recorded) || !cuda_enter_release(gpu, module->epoch, &previous)) return;
     const char *message = smelt_error();
     char *kept_message = string_copy(message, strlen(message));
-    if (cuda_finish_all(gpu) == SMELT_OK)
+    bool ended;
+    if (cuda_finish_launches(gpu, &ended) != SMELT_OK) {
+        if (kept_message) error_record("%s", kept_message);
+    } else if (ended) {
         cuda_note(gpu, gpu->driver->module_unload(module->handle));
-    else if (kept_message)
-        error_record("%s", kept_message);
+    }
     free(kept_message);
     cuda_leave(gpu, previous);
 }

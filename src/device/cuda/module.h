@@ -20,7 +20,10 @@ struct cuda_module {
 smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
                               struct cuda_module **module);
 
-/* Unloads it, and those before it, when all enqueued work has ended. Keeps the thread's message. */
+/* It was launched on this stream: if that records or is captured, it stays loaded. */
+void cuda_module_launched(struct cuda_module *module, struct cuda_stream *stream);
+
+/* Unloads it, and those before it, when all launches have ended. Keeps the thread's message. */
 void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module);
 
 #endif

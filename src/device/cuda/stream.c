@@ -47,7 +47,8 @@ static void close_handle(struct cuda_stream *stream) {
     pthread_mutex_lock(&stream->lock);
     CUresult result = CUDA_SUCCESS;
     if (!stream->closed) {
-        result = driver->event_record(stream->marker, stream->handle);
+        /* An event of a capture is none for others. */
+        if (!cuda_stream_is_captured(stream)) result = driver->event_record(stream->marker, stream->handle);
         if (stream->owned) driver->stream_destroy(stream->handle);
         stream->closed = true;
     }
@@ -63,6 +64,7 @@ void cuda_stream_release(struct cuda_stream *stream) {
     if (atomic_fetch_sub(&stream->references, 1) != 1) return;
     struct cuda_gpu *gpu = stream->gpu;
     CUcontext previous;
+    if (stream->pending_count) atomic_store(&gpu->left_running, true);
     if (cuda_enter_release(gpu, stream->epoch, &previous)) {
         close_handle(stream);
         gpu->driver->event_destroy(stream->marker);
@@ -158,10 +160,35 @@ int cuda_stream_suspects(struct cuda_gpu *gpu, char *text, size_t size) {
 
 /* ---- Waiting. */
 
+static CUresult wait_for_other(struct cuda_stream *other) {
+    const struct cuda_driver *driver = other->gpu->driver;
+    pthread_mutex_lock(&other->lock);
+    bool marked = other->closed || cuda_stream_records(other);
+    pthread_mutex_unlock(&other->lock);
+    return marked ? driver->event_wait(other->marker) : driver->stream_wait(other->handle);
+}
+
+bool cuda_stream_is_captured_now(struct cuda_stream *stream) {
+    pthread_mutex_lock(&stream->lock);
+    bool captured = !stream->closed && cuda_stream_is_captured(stream);
+    pthread_mutex_unlock(&stream->lock);
+    return captured;
+}
+
+/* A capture takes no events from outside, and gives none. What is captured runs later, in an order that is
+ * the owner's task. *ordered: nothing is left to do. */
+static CUresult order_captured(struct cuda_stream *stream, struct cuda_stream *other, bool *ordered) {
+    bool captured = cuda_stream_is_captured_now(stream), before = cuda_stream_is_captured_now(other);
+    *ordered = captured != before;
+    return captured && !before ? wait_for_other(other) : CUDA_SUCCESS;
+}
+
 CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stream *other) {
     if (stream == other || other->epoch != atomic_load(&other->gpu->epoch)) return CUDA_SUCCESS;
     struct cuda_gpu *gpu = other->gpu;
-    CUresult result = CUDA_SUCCESS;
+    bool ordered;
+    CUresult result = order_captured(stream, other, &ordered);
+    if (ordered) return result;
     pthread_mutex_lock(&other->lock);
     if (!other->closed && !cuda_stream_records(other))
         result = gpu->driver->event_record(other->marker, other->handle);
@@ -172,8 +199,14 @@ CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stre
 
 CUresult cuda_stream_follow_if_open(struct cuda_stream *stream, struct cuda_stream *other, bool *open) {
     const struct cuda_driver *driver = stream->gpu->driver;
-    CUresult result = CUDA_SUCCESS;
+    bool ordered;
     if (stream == other || other->epoch != atomic_load(&other->gpu->epoch)) return CUDA_SUCCESS;
+    pthread_mutex_lock(&stream->lock);
+    *open = !stream->closed && !cuda_stream_records(stream);
+    pthread_mutex_unlock(&stream->lock);
+    if (!*open) return CUDA_SUCCESS;
+    CUresult result = order_captured(stream, other, &ordered);
+    if (ordered) return result;
     /* One lock at a time: elsewhere the two may be the other way round. A marker that moves on in between is
      * still behind what counts here. */
     pthread_mutex_lock(&other->lock);
@@ -223,6 +256,9 @@ smelt_status cuda_stream_finish(struct cuda_stream *stream) {
     pthread_mutex_unlock(&stream->lock);
     if (cuda_stream_records(stream))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, so there is nothing to wait for");
+    if (!closed && cuda_stream_is_captured(stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: its owner captures it, so there is nothing to wait for");
     struct trace_span span = trace_begin();
     CUresult result =
         closed ? gpu->driver->event_wait(stream->marker) : gpu->driver->stream_wait(stream->handle);
@@ -240,6 +276,8 @@ smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done) {
     pthread_mutex_unlock(&stream->lock);
     if (cuda_stream_records(stream))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, so nothing runs on it");
+    if (!closed && cuda_stream_is_captured(stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: its owner captures it, so nothing runs on it");
     CUresult result =
         closed ? gpu->driver->event_query(stream->marker) : gpu->driver->stream_query(stream->handle);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
@@ -249,7 +287,8 @@ smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done) {
     return SMELT_OK;
 }
 
-/* The GPU's streams that do not record, each with a reference: they must outlive the wait. */
+/* The GPU's streams that neither record nor are captured, each with a reference: they must outlive the wait.
+ * *recording: there are others. */
 static struct cuda_stream **list_streams(struct cuda_gpu *gpu, int *count, bool *recording) {
     int all = 0;
     *count = 0;
@@ -260,7 +299,7 @@ static struct cuda_stream **list_streams(struct cuda_gpu *gpu, int *count, bool 
     for (struct cuda_stream *s = gpu->streams; s && list; s = s->next) {
         int references = atomic_load(&s->references);
         if (s->epoch != atomic_load(&gpu->epoch)) continue;
-        if (cuda_stream_records(s)) {
+        if (cuda_stream_records(s) || cuda_stream_is_captured_now(s)) {
             *recording = true;
             continue;
         }
@@ -281,6 +320,7 @@ smelt_status cuda_finish_all(struct cuda_gpu *gpu) {
     if (!list) return fail_out_of_memory(sizeof *list);
     /* Waiting for the whole context would end a recording. */
     if (!recording) {
+        atomic_store(&gpu->left_running, false);
         struct trace_span span = trace_begin();
         CUresult result = gpu->driver->context_wait();
         trace_end_plain(span, "wait", "wait for device");
@@ -288,6 +328,34 @@ smelt_status cuda_finish_all(struct cuda_gpu *gpu) {
     }
     for (int i = 0; i < count; i++) {
         if (status == SMELT_OK) status = cuda_stream_finish(list[i]);
+        cuda_stream_release(list[i]);
+    }
+    free(list);
+    return status;
+}
+
+/* Is a captured stream among the GPU's, on which kernels were launched? */
+static bool captures_launches(struct cuda_gpu *gpu) {
+    bool found = false;
+    pthread_mutex_lock(&gpu->lock);
+    for (struct cuda_stream *s = gpu->streams; s && !found; s = s->next)
+        found =
+            s->epoch == atomic_load(&gpu->epoch) && cuda_stream_pending(s) && cuda_stream_is_captured_now(s);
+    pthread_mutex_unlock(&gpu->lock);
+    return found;
+}
+
+smelt_status cuda_finish_launches(struct cuda_gpu *gpu, bool *ended) {
+    int count;
+    bool recording;
+    smelt_status status = SMELT_OK;
+    *ended = !captures_launches(gpu);
+    if (!*ended) return SMELT_OK;
+    if (atomic_load(&gpu->left_running)) return cuda_finish_all(gpu);
+    struct cuda_stream **list = list_streams(gpu, &count, &recording);
+    if (!list) return fail_out_of_memory(sizeof *list);
+    for (int i = 0; i < count; i++) {
+        if (status == SMELT_OK && cuda_stream_pending(list[i])) status = cuda_stream_finish(list[i]);
         cuda_stream_release(list[i]);
     }
     free(list);

@@ -70,14 +70,18 @@ int cuda_stream_suspects(struct cuda_gpu *gpu, char *text, size_t size);
 uint64_t cuda_stream_pending(struct cuda_stream *stream);
 void cuda_stream_settle(struct cuda_stream *stream, uint64_t pending);
 
-/* Waits for everything on the GPU, except recording streams. */
+/* Waits for everything on the GPU, except recording and captured streams. */
 smelt_status cuda_finish_all(struct cuda_gpu *gpu);
+
+/* Waits for all launches on the GPU, and not for what others do there: they may be capturing a stream.
+ * *ended: false if launches were made on a stream that is captured now; they may still run. */
+smelt_status cuda_finish_launches(struct cuda_gpu *gpu, bool *ended);
 
 /* smelt_device_wait. */
 smelt_status cuda_wait(const struct device *device);
 
-/* Later work on `stream` waits for the current work on `other`; the caller does not. The streams may be of
- * different GPUs. */
+/* Later work on `stream` waits for the current work on `other`; the caller does not, unless `stream` is
+ * captured. The streams may be of different GPUs. */
 smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other);
 /* The same, keeping the thread's message. */
 CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stream *other);
@@ -95,5 +99,7 @@ smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done);
 bool cuda_stream_records(struct cuda_stream *stream);
 /* Is it a stream of the caller's, which the caller is capturing? */
 bool cuda_stream_is_captured(const struct cuda_stream *stream);
+/* The same of one that may be closed. */
+bool cuda_stream_is_captured_now(struct cuda_stream *stream);
 
 #endif

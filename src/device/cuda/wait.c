@@ -149,15 +149,15 @@ smelt_status flight_launch_and_wait(struct flight *flight) {
     bool logs = flight->code->head.image.log_words != 0, tested = flight->code->head.shape.tested;
     struct watch watch = {.flight = NULL};
     CUdeviceptr log = 0;
-    if (cuda_stream_records(flight->stream))
-        return fail(
-            SMELT_ERROR_INVALID_ARGUMENT,
-            "kernel '%s': the stream is recording; a launch %s must be waited for and cannot be recorded",
-            flight->executable->name,
-            request->timeout > 0 ? "with a time-out"
-            : tested             ? "that is checked"
-            : logs               ? "that logs"
-                                 : "with a smelt_run_info");
+    bool records = cuda_stream_records(flight->stream);
+    if (records || cuda_stream_is_captured(flight->stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': the stream is %s; a launch %s must be waited for and cannot be recorded",
+                    flight->executable->name, records ? "recording" : "captured by its owner",
+                    request->timeout > 0 ? "with a time-out"
+                    : tested             ? "that is checked"
+                    : logs               ? "that logs"
+                                         : "with a smelt_run_info");
     if (logs) {
         TRY(cuda_log_open(flight, &log));
         flight->parameters.head.log = log;
