@@ -99,8 +99,8 @@ static int64_t tiles_with(const struct attention *a, int rows) {
 
 /* Rows of a tile. With heads of 64 elements, a tile of 192 rows takes 4/3 of the time of one of 128, and a
  * third warpgroup computes exponentials while others multiply. (H200, 2026-11-30, bfloat16, 4 × 16 heads of
- * 4096 rows: 582 and 636 µs, 564 since warpgroups begin products in turns; 2 × 16 of 2000 rows, which takes 3
- * and 4 rounds: 98 and 97 µs. Causal, in turns: 339 and 347 µs.) */
+ * 4096 rows: 582 and 636 µs; 2 × 16 of 2000 rows, which takes 3 and 4 rounds: 98 and 97 µs. Causal, in turns:
+ * 340 and 347 µs.) */
 static int warpgroup_rows(const struct attention *a) {
     if (most_depth(a) > 64 || a->mask != MASK_NONE) return 128;
     int64_t most = program_warpgroup_multiprocessors(a->call.device);
