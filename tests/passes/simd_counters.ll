@@ -1,5 +1,5 @@
 ; A loop over a range that each thread loads counts with 32 bits, if a branch before it has compared the range's ends. One over a range
-; that all threads share is as it was.
+; that all threads share is as it was, and so is one that goes on past the end.
 ; run: simd simd-counters
 ; expect: %{k:…} = phi i32 [ %first, %entry ], [ %{next:…}, %rounds ]
 ; expect: %{wide:…} = sext i32 %{k:…} to i64
@@ -8,6 +8,7 @@
 ; expect: icmp eq i32 %{next:…}, %last
 ; expect: %shared = phi i64
 ; expect: %unguarded = phi i64
+; expect: %past = phi i64
 define void @__smelt_entry(ptr %context) {
 entry:
   %me = call i32 @__smelt_thread_position(i32 0)
@@ -51,7 +52,19 @@ loop:
   store float 3.0, ptr %place
   %unguarded.next = add nsw i64 %unguarded, 1
   %done = icmp eq i64 %unguarded.next, %end
-  br i1 %done, label %return, label %loop
+  br i1 %done, label %others, label %loop
+others:
+  br i1 %some, label %beyond, label %return
+beyond:
+  %past = phi i64 [ %start, %others ], [ %past.next, %beyond ]
+  %spot = getelementptr float, ptr %x, i64 %past
+  %value = load float, ptr %spot
+  %past.next = add nsw i64 %past, 1
+  %at.end = icmp eq i64 %past.next, %end
+  %weight = select i1 %at.end, float 4.0, float 5.0
+  store float %weight, ptr %spot
+  %zero = fcmp oeq float %value, 0.0
+  br i1 %zero, label %return, label %beyond
 return:
   ret void
 }

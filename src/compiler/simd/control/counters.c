@@ -2,8 +2,8 @@
  * for (int k = start[i]; k < start[i + 1]; k++). LLVM widens them to 64 bits, which costs a scalar nothing.
  * In vectors, they take two registers and gathers of half as many lanes. Here they have 32 bits again.
  *
- * The counter is start, start + 1, …, as far as end, and a branch before the loop has compared the two as
- * numbers of 32 bits: start < end. So no number between them wraps around.
+ * The counter is start, start + 1, …, as far as end, where the loop is left, and a branch before the loop has
+ * compared the two as numbers of 32 bits: start < end. So no number between them wraps around.
  *
  * Requires: optimised code of one thread. Maintains: what it does. */
 #include "compiler/flow.h"
@@ -61,8 +61,18 @@ static LLVMValueRef test_of(LLVMValueRef next) {
         test = user;
     }
     if (!test) return NULL;
-    LLVMIntPredicate predicate = LLVMGetICmpPredicate(test);
-    return predicate == LLVMIntEQ || predicate == LLVMIntNE ? test : NULL;
+    return test;
+}
+
+/* Whether each round ends with the test, and another follows only if the next value is not the end. */
+static bool ends_rounds(const struct counter *c) {
+    LLVMBasicBlockRef header = LLVMGetInstructionParent(c->phi);
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(c->phi, 1 - c->entry));
+    if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch) || LLVMGetCondition(branch) != c->test)
+        return false;
+    LLVMIntPredicate predicate = LLVMGetICmpPredicate(c->test);
+    unsigned leaves = predicate == LLVMIntEQ ? 0 : 1;
+    return (predicate == LLVMIntEQ || predicate == LLVMIntNE) && LLVMGetSuccessor(branch, leaves) != header;
 }
 
 /* Whether the branch at the end of `from` leads to `to` only if start < end. */
@@ -114,7 +124,7 @@ static bool find_counter(const struct flow *flow, LLVMValueRef phi, struct count
         return false;
     c->test = test_of(c->next);
     return c->test && is_widened(LLVMGetOperand(c->test, 1), &opcode, &c->end) && opcode == c->widened &&
-           is_index(phi, c->next) && is_loaded(flow, c->start, 0) && is_guarded(c);
+           ends_rounds(c) && is_index(phi, c->next) && is_loaded(flow, c->start, 0) && is_guarded(c);
 }
 
 /* Replaces the wide counter by the narrow one, widened. */

@@ -154,6 +154,7 @@ static void add_group(struct simd *s, struct access **members, int count) {
     if (!group) return;
     LLVMValueRef first = members[0]->instruction;
     unsigned align = LLVMGetAlignment(first);
+    if (align > MOST_ALIGN) align = MOST_ALIGN;
     *group = (struct neighbours){.count = count, .align = align ? align : 1};
     for (int n = 0; n < count; n++) group->accesses[n] = members[n]->instruction;
     if (!neighbours_find_place(s, group, members, count, members[0]->place.bytes)) return;
@@ -266,18 +267,19 @@ static LLVMValueRef address_at(struct simd *s, LLVMValueRef base, int64_t bytes)
     return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
 }
 
-/* An address for lanes that are off: `group->bytes` after it are the bytes of a constant. */
+/* An address for lanes that are off: `group->bytes` after it are the bytes of a constant, aligned as those of
+ * any group. */
 static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVMTypeRef pointer) {
     static const char name[] = "lanes.off"; /* no name of a source has a dot */
     LLVMTypeRef i8 = LLVMInt8TypeInContext(s->unit->context);
     LLVMValueRef global = LLVMGetNamedGlobal(s->unit->module, name);
     if (!global) {
-        LLVMTypeRef type = LLVMArrayType2(i8, s->vector_bits == 512 ? 64 : MOST_TOGETHER);
+        LLVMTypeRef type = LLVMArrayType2(i8, s->vector_bits == 512 ? MOST_ALIGN : MOST_TOGETHER);
         global = LLVMAddGlobal(s->unit->module, type, name);
         LLVMSetInitializer(global, LLVMConstNull(type));
         LLVMSetGlobalConstant(global, true);
         LLVMSetLinkage(global, LLVMPrivateLinkage);
-        LLVMSetAlignment(global, 16);
+        LLVMSetAlignment(global, MOST_ALIGN);
     }
     LLVMValueRef back = LLVMConstInt(type_i64(s->unit), (uint64_t)-group->bytes, false);
     return LLVMConstAddrSpaceCast(LLVMConstGEP2(i8, global, &back, 1), pointer);

@@ -6,6 +6,7 @@
 #include "compiler/simd/analysis/spots.h"
 
 #define MOST_NEIGHBOURS 16
+#define MOST_ALIGN 64 /* bytes: those of a group of 512 bits */
 
 struct neighbours {
     LLVMValueRef accesses[MOST_NEIGHBOURS]; /* loads, or stores, by address; NULL: a gap between loads */
