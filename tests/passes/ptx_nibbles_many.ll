@@ -1,5 +1,4 @@
-; With 32 look-ups or more, constants of the permutations stay in registers: the assembler must not know them. Small groups
-; may use as many registers as the assembler likes.
+; With 32 look-ups or more, constants of the permutations stay in registers: the assembler must not know them.
 ; run: ptx ptx-target+ptx-nibbles
 ; expect: {lanes:…} = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
 ; expect: {zero:…} = lshr i32 {lanes:…}, 31
@@ -10,11 +9,6 @@
 ; expect: call i32 @llvm.nvvm.prmt(i32 {fourth:…}, i32 1077952576, i32
 ; expect: call i32 @llvm.nvvm.prmt(i32 {signs:…}, i32 -2139062144, i32
 ; absent: load float
-; absent: minctasm
-; run: ptx ptx-target+ptx-nibbles threads=64
-; expect: !"minctasm", i32 1
-; run: ptx ptx-target+ptx-nibbles threads=256
-; absent: minctasm
 target datalayout = "e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 

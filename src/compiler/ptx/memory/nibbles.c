@@ -216,18 +216,6 @@ static int build_block(struct nibbles *n, LLVMBasicBlockRef block) {
     return words;
 }
 
-#define MOST_THREADS 128 /* of a group: larger ones would leave too many registers unused */
-
-/* ptxas keeps such kernels to 64 registers, and so begins the loads of a row after the sum of the row before.
- * With as many as it likes (86), all rows' loads begin together: a product of mxfp4 took 22.9 us instead of
- * 26.5 on an H200, although fewer groups fit. Where rounds are shorter (q4_0), fewer groups cost more. */
-static void allow_registers(struct unit *unit) {
-    const struct code_shape *shape = &unit->request->shape;
-    uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
-    if (threads && threads <= MOST_THREADS && !unit->result->image.coarse[0])
-        ptx_annotate(unit, "minctasm", 1);
-}
-
 smelt_status pass_ptx_nibbles(struct unit *unit) {
     struct nibbles n = {.unit = unit};
     struct lookup found;
@@ -237,7 +225,6 @@ smelt_status pass_ptx_nibbles(struct unit *unit) {
     n.keeps = lookups >= FEWEST_TO_KEEP;
     FOR_EACH_BLOCK(block, unit->entry) words += build_block(&n, block);
     if (!words) return SMELT_OK;
-    if (n.keeps) allow_registers(unit);
     TRY(ptx_run_passes(unit, "function(early-cse,adce)"));
     return ptx_note(unit, "the 4-bit parts of %d words are looked up by permutations", words);
 }
