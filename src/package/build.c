@@ -91,6 +91,16 @@ static void slot_free(struct slot *slot) {
     text_free(&slot->bitcode);
 }
 
+/* Names of symbols are stored in bitcode as plain text. */
+static bool mentions(const struct entry_bitcode *bitcode, const char *name) {
+    return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, name, strlen(name)) != NULL;
+}
+
+/* Whether the entry refuses some sizes of threadgroups (prelude/MetalPerformancePrimitives). */
+static bool mentions_sizes(const struct entry_bitcode *bitcode) {
+    return mentions(bitcode, "by_a_part_of_the_threadgroup");
+}
+
 /* The caller frees `image` in any case. */
 static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitcode,
                              const struct code_options *options, const struct work *work, int target,
@@ -116,6 +126,59 @@ static void note_entry(struct package_entry *entry, const struct image *image) {
     entry->has_barrier = image->has_barrier;
 }
 
+static void drop_last_code(struct slot *slot) {
+    free((void *)slot->codes[--slot->entry.code_count].image.data);
+}
+
+/* Codes for one size of threadgroup, or for the size that the kernel requires. *added: it compiles for it. */
+static smelt_status add_sized(const struct work *work, struct slot *slot, const struct entry_bitcode *bitcode,
+                              struct code_options *options, int target, const uint32_t size[3], bool *added) {
+    struct shapes shapes = {.count = 0};
+    *added = false;
+    for (int i = 0; i == 0 || i < shapes.count; i++) {
+        struct image image = {0};
+        options->shape = i ? shapes.items[i] : shapes_whole_groups(size);
+        smelt_status status = add_code(slot, bitcode, options, work, target, &image);
+        if (status == SMELT_OK && !i) {
+            note_entry(&slot->entry, &image);
+            shapes_for_size(&slot->entry, &image, size, &shapes);
+        }
+        image_free(&image);
+        if (status == SMELT_ERROR_UNSUPPORTED && !i) return SMELT_OK;
+        TRY(status);
+        const uint32_t *required = slot->entry.required_threads;
+        if (!i && required[0] && memcmp(required, size, sizeof slot->entry.required_threads) != 0) {
+            drop_last_code(slot);
+            return add_sized(work, slot, bitcode, options, target, required, added);
+        }
+    }
+    *added = true;
+    return SMELT_OK;
+}
+
+/* Codes of a kernel that does not compile for threadgroups of any size, as it is written for those of one
+ * size: for the sizes that were asked for, and the first in a line for which it compiles. */
+static smelt_status add_all_sized(const struct work *work, struct slot *slot,
+                                  const struct entry_bitcode *bitcode, struct code_options *options,
+                                  int target) {
+    static const uint32_t usual[] = {128, 256, 384, 512, 640, 768, 896, 1024, 32, 64};
+    const int64_t(*asked)[3] = work->request->desc->threadgroups;
+    char *message = strdup(smelt_error());
+    bool any = false, added;
+    smelt_status status = message ? SMELT_OK : fail_out_of_memory(1);
+    for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && asked[i][0] && status == SMELT_OK; i++) {
+        uint32_t size[3];
+        for (int d = 0; d < 3; d++) size[d] = asked[i][d] ? (uint32_t)asked[i][d] : 1;
+        status = add_sized(work, slot, bitcode, options, target, size, &added);
+        any |= added;
+    }
+    for (size_t i = 0; i < sizeof usual / sizeof *usual && !any && status == SMELT_OK; i++)
+        status = add_sized(work, slot, bitcode, options, target, (uint32_t[3]){usual[i], 1, 1}, &any);
+    if (status == SMELT_OK && !any) status = fail(SMELT_ERROR_UNSUPPORTED, "%s", message);
+    free(message);
+    return status;
+}
+
 static smelt_status make_target_codes(const struct work *work, struct slot *slot,
                                       const struct entry_bitcode *bitcode, struct code_options *options,
                                       int target) {
@@ -135,6 +198,8 @@ static smelt_status make_target_codes(const struct work *work, struct slot *slot
                 shapes_for_cpu(work->request, &slot->entry, &shapes);
         }
         image_free(&image);
+        if (status == SMELT_ERROR_UNSUPPORTED && i < 0 && gpu && mentions_sizes(bitcode))
+            return add_all_sized(work, slot, bitcode, options, target);
         TRY(status);
     }
     return SMELT_OK;
@@ -143,19 +208,13 @@ static smelt_status make_target_codes(const struct work *work, struct slot *slot
 static smelt_status make_codes(const struct work *work, struct slot *slot,
                                const struct entry_bitcode *bitcode, const smelt_constant *constants) {
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = constants};
-    slot->codes = calloc((size_t)work->target_count * (MAX_SHAPES + 1), sizeof *slot->codes);
-    if (!slot->codes) return fail_out_of_memory(MAX_SHAPES * sizeof *slot->codes);
+    slot->codes = calloc((size_t)work->target_count * MOST_CODES, sizeof *slot->codes);
+    if (!slot->codes) return fail_out_of_memory(MOST_CODES * sizeof *slot->codes);
     for (int t = 0; t < work->target_count; t++) TRY(make_target_codes(work, slot, bitcode, &options, t));
     return SMELT_OK;
 }
 
 /* ---- Function constants. */
-
-/* Names of symbols are stored in bitcode as plain text. */
-static bool mentions_constants(const struct entry_bitcode *bitcode) {
-    return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, CONSTANT_NAME,
-                  sizeof CONSTANT_NAME - 1) != NULL;
-}
 
 /* Lists the function constants that the entry names; those with values go to `values`. *missing lists those
  * that need a value and lack one. */
@@ -164,7 +223,7 @@ static smelt_status list_constants(const struct work *work, struct slot *slot,
                                    smelt_constant values[SMELT_MAX_CONSTANTS + 1], struct text *missing) {
     int count = 0, set = 0;
     values[0] = (smelt_constant){.dtype = SMELT_NO_DTYPE};
-    if (!mentions_constants(bitcode)) return SMELT_OK;
+    if (!mentions(bitcode, CONSTANT_NAME)) return SMELT_OK;
     struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = work->given};
     TRY(code_constants(bytes, &options, &slot->uses, &count, &slot->entry.has_barrier));

@@ -51,6 +51,22 @@ static void reason_against(const struct package *package, const struct package_e
     text_free(&why);
 }
 
+/* Why none of them serves the launch: sizes of threadgroups, if the kernel compiles only for some. */
+static void reason_of_sizes(const struct package_entry *entry, int target, const char *device,
+                            struct text *reason) {
+    const uint32_t *last = NULL;
+    text_addf(reason, "the package has no code for %s that serves this launch", device);
+    for (int i = 0; i < entry->code_count; i++) {
+        const uint32_t *size = entry->codes[i].shape.size;
+        if ((int)entry->codes[i].target != target || (last && memcmp(last, size, 3 * sizeof *size) == 0))
+            continue;
+        if (!size[0]) return;
+        text_addf(reason, "%s %u x %u x %u", last ? " and" : "; it has code for whole threadgroups of",
+                  size[0], size[1], size[2]);
+        last = size;
+    }
+}
+
 /* Capabilities of the device that code for the target does not use; NULL: none. */
 static const char *unused_by(const struct package_target *target, const char *device) {
     struct text here = {0};
@@ -109,7 +125,7 @@ smelt_status package_code(const struct package *package, const struct package_en
         status = read_code(options->name, code, image);
     } else if (status == SMELT_ERROR_NO_COMPILER) {
         if (!reason.length && options->target)
-            text_addf(&reason, "the package has no code for %s that serves this launch", options->target);
+            reason_of_sizes(entry, target, options->target, &reason);
         else if (!reason.length)
             text_add(&reason, "the package has no code of the scalar engine");
         status = fail_within(status, "kernel '%s': %s", options->name, text_string(&reason));

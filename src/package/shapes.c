@@ -168,3 +168,21 @@ void shapes_for_gpu(const smelt_build_desc *desc, const struct package_entry *en
         add_group(shapes, inlined, size);
     }
 }
+
+struct code_shape shapes_whole_groups(const uint32_t size[3]) {
+    struct code_shape shape = {.engine = ENGINE_PTX};
+    memcpy(shape.size, size, sizeof shape.size);
+    return shape;
+}
+
+void shapes_for_size(const struct package_entry *entry, const struct image *image, const uint32_t size[3],
+                     struct shapes *shapes) {
+    struct code_shape shape = shapes_whole_groups(size);
+    add_both(shapes, shape);
+    shape.folded = 1;
+    add_both(shapes, shape);
+    shape.folded = 0;
+    shape.small = shape.aligned = shape.distinct = 1;
+    find_inlined(entry, image, shape.inlined);
+    add_both(shapes, shape);
+}

@@ -12,6 +12,9 @@
 /* The one kind of grid that packages have coarsened code for (struct code_shape): long, of one dimension. */
 #define PACKAGE_COARSE (COARSE_LINE | 1u)
 
+/* All of an entry's codes for a target. */
+#define MOST_CODES (6 * (SMELT_MAX_BUILD_THREADGROUPS + 1) + MAX_SHAPES + 1)
+
 struct shapes {
     struct code_shape items[MAX_SHAPES];
     int count;
@@ -26,5 +29,11 @@ void shapes_for_cpu(const struct package_request *request, const struct package_
                     struct shapes *shapes);
 void shapes_for_gpu(const smelt_build_desc *desc, const struct package_entry *entry,
                     const struct image *image, struct shapes *shapes);
+
+/* Kernels that do not compile for threadgroups of any size, on a GPU. The first code for one size: its
+ * launches have whole groups. And all of them, of which it is the first. */
+struct code_shape shapes_whole_groups(const uint32_t size[3]);
+void shapes_for_size(const struct package_entry *entry, const struct image *image, const uint32_t size[3],
+                     struct shapes *shapes);
 
 #endif

@@ -231,6 +231,65 @@ static void packages_know_which_kernels_wait(void **state) {
     smelt_library_release(loaded);
 }
 
+/* Products by all simdgroups of a threadgroup, on GPUs where they compile for no other threadgroups. */
+static void kernels_for_one_size_have_code_for_that(void **state) {
+    (void)state;
+    static const char product[] =
+        "#include <metal_stdlib>\n"
+        "#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n"
+        "using namespace metal;\n"
+        "using namespace mpp::tensor_ops;\n"
+        "#define PRODUCT(name, required) required kernel void name(device half *a [[buffer(0)]],\\\n"
+        "    device half *b [[buffer(1)]], device float *c [[buffer(2)]]) {\\\n"
+        "  auto left = tensor(a, dextents<int, 2>(64, 64)), right = tensor(b, dextents<int, 2>(64, 64));\\\n"
+        "  auto out = tensor(c, dextents<int, 2>(64, 64));\\\n"
+        "  matmul2d<matmul2d_descriptor(64, 64, 64), execution_simdgroups<4>>{}.run(left, right, out);\\\n"
+        "}\n"
+        "PRODUCT(plain, )\n"
+        "PRODUCT(square, [[required_threads_per_threadgroup(16, 8, 1)]])\n";
+    static const char *const names[] = {"plain", "square"}, *const found[] = {"128, 1, 1", "16, 8, 1"};
+    static const uint32_t sizes[2][3] = {{128, 1, 1}, {16, 8, 1}};
+    smelt_library *library = NULL, *loaded = NULL;
+    unsetenv("SMELT_COMPILE");
+    succeed(smelt_library_create(&(smelt_library_desc){.source = product, .metal_version = 400}, &library));
+    succeed(smelt_library_build(library, &(smelt_build_desc){.path = path,
+                                                             .targets = {"sm_90a", "sm_80", "cpu"},
+                                                             .threadgroups = {{256, 1, 1}}}));
+    succeed(smelt_library_create(&(smelt_library_desc){.path = path}, &loaded));
+    setenv("SMELT_COMPILE", "0", 1);
+    for (int i = 0; i < 2; i++) {
+        smelt_function *function = NULL;
+        struct image image;
+        bool ready = false;
+        char *note, threads[64];
+        struct code_shape shape = shape_of(1280, 128, 0);
+        memcpy(shape.size, sizes[i], sizeof shape.size);
+        snprintf(threads, sizeof threads, i ? ".maxntid 128" : ".maxntid %s", found[i]);
+        succeed(smelt_library_function(loaded, &(smelt_function_desc){.name = names[i]}, &function));
+        for (int timeout = 0; timeout < 2; timeout++) {
+            shape.polled = (uint32_t)timeout;
+            succeed(ask(function, "sm_90a", shape, &image, &ready, &note));
+            assert_true(ready);
+            assert_null(note);
+            expect_words(&image, (const char *[]){".target sm_90a", threads, "wgmma", NULL});
+            image_free(&image);
+        }
+        char message[300];
+        snprintf(
+            message, sizeof message,
+            "kernel 'scale': the package has no code for sm_90a that serves this launch; it has code for "
+            "whole threadgroups of %u x %u x 1: SMELT_COMPILE is 0: nothing is compiled",
+            sizes[i][0], sizes[i][1]);
+        expect_refused(function, "sm_90a", message);
+        succeed(ask(function, "sm_80", shape_of(64, 64, 0), &image, &ready, &note));
+        image_free(&image);
+        free(note);
+        smelt_function_release(function);
+    }
+    smelt_library_release(library);
+    smelt_library_release(loaded);
+}
+
 static int make_folder(void **state) {
     (void)state;
     static char cache[64];
@@ -254,6 +313,7 @@ int main(void) {
         cmocka_unit_test(code_that_is_missing_is_named),
         cmocka_unit_test(what_is_missing_is_made_of_the_bitcode),
         cmocka_unit_test(packages_know_which_kernels_wait),
+        cmocka_unit_test(kernels_for_one_size_have_code_for_that),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
