@@ -1,5 +1,5 @@
 ; All threads first wait for the previous kernel on the stream, on GPUs that can start a kernel before it has ended. Code with a time-out
-; does not, nor a kernel that waits at a place of its own.
+; does not.
 ; run: ptx ptx-target+ptx-previous
 ; expect: entry:
 ; expect: call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()

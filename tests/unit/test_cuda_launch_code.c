@@ -3,6 +3,7 @@
 #include "cuda/launches.h"
 
 #include "array/array.h"
+#include "device/cuda/context.h"
 #include "device/executable.h"
 
 #include <stdio.h>
@@ -112,18 +113,32 @@ static void test_machine_code_is_loaded_as_it_is(void **state) {
     smelt_array_release(array);
 }
 
-/* Code that waits for earlier work itself is launched by a call that says so. */
+/* Whether a launch of code that waits for earlier work itself is one by the call that says so. */
+static bool starts_early(bool waits) {
+    struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [64])",
+                          .image = {.engine = ENGINE_PTX, .early = waits}};
+    struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
+    fake->forget_calls();
+    OK(launch(&entry, &request));
+    int early = fake->calls("cuLaunchKernelEx");
+    assert_int_equal(fake->calls("cuLaunchKernel"), 1 - early);
+    return early;
+}
+
 static void test_code_may_start_early(void **state) {
     (void)state;
-    for (int early = 0; early < 2; early++) {
-        struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [64])",
-                              .image = {.engine = ENGINE_PTX, .early = early}};
-        struct launch request = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
-        fake->forget_calls();
-        OK(launch(&entry, &request));
-        assert_int_equal(fake->calls("cuLaunchKernel"), !early);
-        assert_int_equal(fake->calls("cuLaunchKernelEx"), early);
-    }
+    assert_true(starts_early(true));
+    assert_false(starts_early(false));
+}
+
+/* SMELT_CUDA_EARLY=0. */
+static void test_code_does_not_start_early_if_so_set(void **state) {
+    (void)state;
+    const struct device *device;
+    OK(device_find("cuda", &device));
+    cuda_gpu_of(device)->early = false;
+    assert_false(starts_early(true));
+    cuda_gpu_of(device)->early = true;
 }
 
 static void test_images_that_cannot_be_right(void **state) {
@@ -268,6 +283,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
         cmocka_unit_test_teardown(test_code_may_start_early, check_fake),
+        cmocka_unit_test_teardown(test_code_does_not_start_early_if_so_set, check_fake),
         cmocka_unit_test_teardown(test_images_that_cannot_be_right, check_fake),
         cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),

@@ -54,8 +54,9 @@ static struct cuda_module *module_of(struct cuda_gpu *gpu, int kind) {
         unavailable[gpu->ordinal][kind] = !made;
         current = made;
     }
+    struct cuda_module *found = current ? *module : NULL;
     pthread_mutex_unlock(&lock);
-    return current ? *module : NULL;
+    return found;
 }
 
 /* ---- Operands. */
