@@ -233,11 +233,10 @@ static CUresult start_early(const struct flight *f, void **extra) {
     return f->gpu->driver->launch_with(&config, f->module->function, NULL, extra);
 }
 
-smelt_status flight_launch(struct flight *f) {
+static smelt_status launch_kernel(struct flight *f) {
     struct cuda_gpu *gpu = f->gpu;
     size_t bytes = f->code->parameter_bytes;
     void *extra[] = {PARAMETER_BUFFER, &f->parameters, PARAMETER_BUFFER_BYTES, &bytes, PARAMETERS_END};
-    TRY(cuda_expand_run(f));
     struct cuda_mark mark = cuda_mark_begin(f->stream);
     CUresult result = starts_early(f) ? start_early(f, extra)
                                       : gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1],
@@ -248,6 +247,18 @@ smelt_status flight_launch(struct flight *f) {
     cuda_module_launched(f->module, f->stream);
     cuda_stream_note(f->stream, f->executable->name);
     return SMELT_OK;
+}
+
+/* Launches that a stream records share the memory of their copies, so those of another thread must not come
+ * between a launch and its copies. */
+smelt_status flight_launch(struct flight *f) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (!f->expansion_count) return launch_kernel(f);
+    pthread_mutex_lock(&lock);
+    smelt_status status = cuda_expand_run(f);
+    if (status == SMELT_OK) status = launch_kernel(f);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 static smelt_status enqueue(struct flight *f) {

@@ -31,6 +31,7 @@ struct cuda_recording {
     struct kept *kept;
     CUdeviceptr copies; /* one of `kept` */
     size_t copies_bytes;
+    bool branches; /* launches need not follow each other */
     char names[CUDA_PENDING_NAMES][64];
     int name_count;
     int64_t launches;
@@ -78,15 +79,20 @@ void cuda_recording_note(struct cuda_stream *stream, const char *kernel) {
     pthread_mutex_unlock(&recording->lock);
 }
 
-static smelt_status keep(struct cuda_recording *recording, void *host, CUdeviceptr block) {
+/* Under the recording's lock. */
+static smelt_status keep_locked(struct cuda_recording *recording, void *host, CUdeviceptr block) {
     struct kept *kept = malloc(sizeof *kept);
     if (!kept) return fail_out_of_memory(sizeof *kept);
-    *kept = (struct kept){.host = host, .block = block};
-    pthread_mutex_lock(&recording->lock);
-    kept->next = recording->kept;
+    *kept = (struct kept){.host = host, .block = block, .next = recording->kept};
     recording->kept = kept;
-    pthread_mutex_unlock(&recording->lock);
     return SMELT_OK;
+}
+
+static smelt_status keep(struct cuda_recording *recording, void *host, CUdeviceptr block) {
+    pthread_mutex_lock(&recording->lock);
+    smelt_status status = keep_locked(recording, host, block);
+    pthread_mutex_unlock(&recording->lock);
+    return status;
 }
 
 smelt_status cuda_recording_host(struct cuda_stream *stream, const void *from, size_t bytes,
@@ -114,21 +120,27 @@ smelt_status cuda_recording_block(struct cuda_stream *stream, size_t bytes, CUde
     return status;
 }
 
+/* Under the recording's lock. */
+static bool grow_copies(struct cuda_recording *recording, size_t bytes) {
+    struct cuda_gpu *gpu = recording->gpu;
+    CUdeviceptr block;
+    if (gpu->driver->allocate(&block, bytes, gpu->default_stream->handle) != CUDA_SUCCESS) return false;
+    if (keep_locked(recording, NULL, block) != SMELT_OK) {
+        cuda_scratch_give(gpu->default_stream, block);
+        return false;
+    }
+    recording->copies = block;
+    recording->copies_bytes = bytes;
+    return true;
+}
+
 bool cuda_recording_copies(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address) {
     struct cuda_recording *recording = atomic_load(&stream->recording);
-    struct cuda_gpu *gpu = stream->gpu;
-    if (bytes > recording->copies_bytes) {
-        CUdeviceptr block;
-        if (gpu->driver->allocate(&block, bytes, gpu->default_stream->handle) != CUDA_SUCCESS) return false;
-        if (keep(recording, NULL, block) != SMELT_OK) {
-            cuda_scratch_give(gpu->default_stream, block);
-            return false;
-        }
-        recording->copies = block;
-        recording->copies_bytes = bytes;
-    }
+    pthread_mutex_lock(&recording->lock);
+    bool there = !recording->branches && (bytes <= recording->copies_bytes || grow_copies(recording, bytes));
     *address = recording->copies;
-    return true;
+    pthread_mutex_unlock(&recording->lock);
+    return there;
 }
 
 /* ---- Beginning and ending. */
@@ -278,6 +290,10 @@ static smelt_status wait_for(smelt_stream *handle, const struct recording_ends *
     struct cuda_stream *stream;
     CUcontext previous;
     TRY(cuda_stream_enter(cuda_gpu_of(handle->device), handle, &stream, &previous));
+    struct cuda_recording *recording = atomic_load(&stream->recording);
+    pthread_mutex_lock(&recording->lock);
+    recording->branches = true;
+    pthread_mutex_unlock(&recording->lock);
     CUresult result = stream->gpu->driver->capture_depend(stream->handle, (CUgraphNode *)ends->nodes,
                                                           ends->count, replaces);
     smelt_status status =

@@ -17,8 +17,8 @@ smelt_status cuda_recording_host(struct cuda_stream *stream, const void *from, s
 /* A block on the GPU that lives as long as the recording. */
 smelt_status cuda_recording_block(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
 
-/* The same for copies of a launch's operands (memory.h): launches follow each other, so they share a block.
- * False: there is no memory. */
+/* The same for copies of a launch's operands (memory.h). Launches that follow each other share a block.
+ * False: there is no memory, or the recording has branches, which the GPU may run at the same time. */
 bool cuda_recording_copies(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
 
 /* The stream is released while it records: drops the recording. */
