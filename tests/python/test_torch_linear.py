@@ -116,6 +116,44 @@ def test_layers_keep_what_they_have(products):
     assert model[0].weight is weight and calls == [1] and list(model.state_dict()) == names and "by smelt" in repr(model)
 
 
+def test_replaced_layers_can_be_packed(products):
+    model = nn.Sequential(nn.Linear(384, 128))
+    smelt.torch.optimize(model)
+    assert smelt.torch.optimize(model, weights="int8").replaced == {"0": "int8 weights"}
+
+
+def test_forward_derivatives(products):
+    stock, ours = pair()
+    x = torch.randn(7, 384)
+    for made, expected in zip(*(torch.func.jvp(layer, (x,), (x,)) for layer in (ours, stock))):
+        torch.testing.assert_close(made, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element")
+@pytest.mark.parametrize("columns, results", [(0, 5), (5, 0)])
+def test_layers_without_elements(products, columns, results):
+    stock, ours = pair(columns, results)
+    x = torch.randn(3, columns, requires_grad=True)
+    theirs = torch.autograd.grad(stock(x).sum(), [x, *stock.parameters()])
+    for a, b in zip(torch.autograd.grad(ours(x).sum(), [x, *ours.parameters()]), theirs):
+        assert torch.equal(a, b)
+
+
+def test_weights_elsewhere_are_torchs(products):
+    """As torch's layer: a tensor without elements, or an error."""
+    stock, ours = (layer.to("meta") for layer in pair())
+    x = torch.randn(7, 384)
+    assert all(_outcome(ours, x) == _outcome(stock, x) for _ in range(2)) and products == []
+
+
+def _outcome(layer, x):
+    with torch.no_grad():
+        try:
+            return layer(x).device, layer(x).shape
+        except RuntimeError as error:
+            return str(error)
+
+
 @pytest.mark.parametrize("vendor, mkl, faster", [
     ("GenuineIntel", True, False), ("AuthenticAMD", True, True), ("AuthenticAMD", False, False), ("", True, False)])
 def test_where_products_are_faster(monkeypatch, vendor, mkl, faster):

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 from smelt._smelt import apply as _apply
@@ -64,7 +65,9 @@ _linear.vjp(_linear_vjp, differentiable=True)
 
 
 def _is_ours(x: torch.Tensor) -> bool:
-    return x.dtype == torch.float32 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    if x.dtype != torch.float32 or x.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
+        return False
+    return getattr(forward_ad, "_current_level", -1) < 0  # The operation has no derivatives in forward mode.
 
 
 class Linear(nn.Linear):
@@ -72,7 +75,8 @@ class Linear(nn.Linear):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         weight, bias, graded = self.weight, self.bias, torch.is_grad_enabled()
-        if not _is_ours(x) or weight.dtype != torch.float32 or x.ndim == 0 or x.shape[-1] != weight.shape[1]:
+        if (not _is_ours(x) or weight.dtype != torch.float32 or weight.device != x.device or weight.numel() == 0 or x.ndim == 0
+                or x.shape[-1] != weight.shape[1]):
             return functional.linear(x, weight, bias)
         # What the operation computes, without the dispatcher's time, which counts in a decoder's step.
         if (is_simple(x, graded) and is_simple(weight, graded) and (bias is None or is_simple(bias, graded)) and x.numel() > 0

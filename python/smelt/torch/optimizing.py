@@ -370,7 +370,7 @@ def _capture(model: Any, report: Report) -> None:
 def _pack(model: nn.Module, weights: str, report: Report) -> None:
     shared = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for name, module in list(model.named_modules()):
-        if type(module) is not nn.Linear or not name:  # the model itself has no place to put another layer
+        if type(module) not in (nn.Linear, Linear) or not name:  # the model itself has no place to put another layer
             continue
         if id(module.weight) in shared:
             report.left[name] = "it shares its weights with an embedding"
