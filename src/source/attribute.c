@@ -1,5 +1,6 @@
 #include "source/attribute.h"
 
+#include <limits.h>
 #include <string.h>
 
 const struct attribute attributes[] = {
@@ -17,10 +18,10 @@ const struct attribute *attribute_find(const char *name, size_t count) {
 
 #define LONGEST_NAME 40
 
-/* Letters to insert, drop or change. */
+/* Letters to insert, drop or change; of longer names, INT_MAX. */
 static int distance(const char *a, const char *b) {
     int rows[2][LONGEST_NAME + 1], length = (int)strlen(b);
-    if (strlen(a) > LONGEST_NAME || length > LONGEST_NAME) return LONGEST_NAME;
+    if (strlen(a) > LONGEST_NAME || length > LONGEST_NAME) return INT_MAX;
     for (int j = 0; j <= length; j++) rows[0][j] = j;
     for (int i = 1; a[i - 1]; i++) {
         int *row = rows[i % 2], *above = rows[(i + 1) % 2];
