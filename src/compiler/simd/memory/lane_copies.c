@@ -9,16 +9,6 @@
 
 /* ---- Finding. */
 
-static LLVMValueRef address_of(LLVMValueRef access) {
-    return LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
-}
-
-static int64_t size_of(struct simd *s, const struct neighbours *group) {
-    LLVMValueRef first = group->accesses[0];
-    LLVMTypeRef type = LLVMTypeOf(LLVMIsALoadInst(first) ? first : LLVMGetOperand(first, 0));
-    return (int64_t)LLVMABISizeOfType(s->unit->layout, type);
-}
-
 /* The plain store of the same block that is the only use of the load; or NULL. */
 static LLVMValueRef store_of(LLVMValueRef load) {
     LLVMUseRef use = LLVMGetFirstUse(load);
@@ -32,11 +22,11 @@ static LLVMValueRef store_of(LLVMValueRef load) {
 
 bool neighbours_may_begin_copy(struct simd *s, const struct neighbours *loads) {
     LLVMValueRef first = store_of(loads->accesses[0]);
-    int64_t size = size_of(s, loads), distance;
+    int64_t size = access_size(s, loads->accesses[0]), distance;
     if (!first || s->chunk_lanes == 1 || loads->count * size < 4) return false;
     for (int n = 1; n < loads->count; n++) {
         LLVMValueRef store = store_of(loads->accesses[n]);
-        if (!store || !spot_distance(s, address_of(first), address_of(store), &distance) ||
+        if (!store || !spot_distance(s, access_address(first), access_address(store), &distance) ||
             distance != n * size)
             return false;
     }
@@ -81,7 +71,7 @@ static LLVMValueRef address_at(struct simd *s, LLVMValueRef base, int64_t bytes)
 /* The address of the first element of every `step`th lane. */
 static void find_addresses(struct simd *s, const struct neighbours *group, const struct row_view *view,
                            int leaders, int chunk, int step, LLVMValueRef *out) {
-    LLVMValueRef address = address_of(group->place), base[GANG_MAX_LANES] = {NULL};
+    LLVMValueRef address = access_address(group->place), base[GANG_MAX_LANES] = {NULL};
     bool apart = 2 * leaders > s->chunk_lanes; /* more scalars would take longer than a vector of them */
     for (int lane = 0; lane < s->chunk_lanes; lane += step) {
         int leader = view->leader[lane];
@@ -100,10 +90,10 @@ void neighbours_emit_copy(struct simd *s, struct neighbours *group, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     bool load = LLVMIsALoadInst(group->place) != NULL;
     struct neighbours *loads = load ? group : group->copies;
-    int64_t bytes = group->count * size_of(s, group);
+    int64_t bytes = group->count * access_size(s, group->accesses[0]);
     struct row_view own, other;
-    int leaders = rows_find(s, address_of(group->place), chunk, &own);
-    (void)rows_find(s, address_of(group->copies->place), chunk, &other);
+    int leaders = rows_find(s, access_address(group->place), chunk, &own);
+    (void)rows_find(s, access_address(group->copies->place), chunk, &other);
     int step = lanes_side_by_side(s, &own, bytes, s->vector_bits / 8 / (int)bytes);
     step = lanes_side_by_side(s, &other, bytes, step);
     if (!loads->loaded) loads->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));

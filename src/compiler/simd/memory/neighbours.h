@@ -1,4 +1,4 @@
-/* Accesses of one thread to neighbouring elements, which are done together (neighbours.c, transpose.c). */
+/* Accesses of one thread to neighbouring elements, which are done together. */
 #ifndef SMELT_COMPILER_SIMD_NEIGHBOURS_H
 #define SMELT_COMPILER_SIMD_NEIGHBOURS_H
 
@@ -32,6 +32,31 @@ struct access {
     bool used;
 };
 
+/* Of a load or a store. */
+static inline bool access_is_load(LLVMValueRef i) {
+    return LLVMIsALoadInst(i) != NULL;
+}
+
+static inline LLVMValueRef access_address(LLVMValueRef access) {
+    return LLVMGetOperand(access, access_is_load(access) ? 0 : 1);
+}
+
+static inline LLVMTypeRef access_type(LLVMValueRef access) {
+    return LLVMTypeOf(access_is_load(access) ? access : LLVMGetOperand(access, 0));
+}
+
+static inline int64_t access_size(struct simd *s, LLVMValueRef access) {
+    return (int64_t)LLVMABISizeOfType(s->unit->layout, access_type(access));
+}
+
+/* How many lanes are transposed together: those of a chunk or, for threads side by side, all. */
+static inline int neighbours_lanes(const struct simd *s) {
+    return s->chunk_lanes == 1 ? s->lanes : s->chunk_lanes;
+}
+
+/* Whether neighbouring lanes that are transposed together are `step` bytes apart. */
+bool neighbours_are_apart_by(struct simd *s, const int64_t *offsets, int64_t step);
+
 /* neighbours_place.c — sets the place of a group, whose first element is at `bytes` of the members' spots.
  * Returns whether all can be done there. */
 bool neighbours_find_place(struct simd *s, struct neighbours *group, struct access *const *members, int count,
@@ -45,7 +70,7 @@ void neighbours_find_lone(struct simd *s, struct access *accesses, int count);
 
 /* neighbours.c — finds them, before anything is written. */
 void neighbours_find(struct simd *s);
-/* Returns false for other accesses. */
+/* neighbours_emit.c — returns false for other accesses. */
 bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
 
 /* lane_copies.c — a copy: loads whose only uses are stores to neighbouring elements in the same order.

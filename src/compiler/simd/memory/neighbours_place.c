@@ -6,27 +6,14 @@
 
 #include <string.h>
 
-static bool is_load(LLVMValueRef i) {
-    return LLVMIsALoadInst(i) != NULL;
-}
-
-static LLVMValueRef address_of(LLVMValueRef access) {
-    return LLVMGetOperand(access, is_load(access) ? 0 : 1);
-}
-
-static int64_t size_of(struct simd *s, LLVMValueRef access) {
-    LLVMTypeRef type = LLVMTypeOf(is_load(access) ? access : LLVMGetOperand(access, 0));
-    return (int64_t)LLVMABISizeOfType(s->unit->layout, type);
-}
-
 static unsigned space_of(LLVMValueRef access) {
-    return LLVMGetPointerAddressSpace(LLVMTypeOf(address_of(access)));
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(access_address(access)));
 }
 
 /* Device and constant memory may be the same; the thread's own arrays are found by their addresses. */
 static bool may_touch(struct simd *s, LLVMValueRef access, unsigned space) {
     unsigned other = space_of(access);
-    if (other == 0) return !private_is(s, address_of(access));
+    if (other == 0) return !private_is(s, access_address(access));
     return (other == THREADGROUP_SPACE) == (space == THREADGROUP_SPACE);
 }
 
@@ -52,9 +39,9 @@ static bool has_member(const struct neighbours *group, LLVMValueRef i) {
  * the accesses that it tests, which are at the same spot. When a test fails, what was stored is undefined. */
 static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
     if (intrinsic_of(call) != INTRINSIC_INSIDE) return is_harmless_call(call);
-    if (!is_load(access)) return true;
+    if (!access_is_load(access)) return true;
     struct spot tested = spot_of(s, LLVMGetOperand(call, INSIDE_ADDRESS), 1),
-                own = spot_of(s, address_of(access), 1);
+                own = spot_of(s, access_address(access), 1);
     return !spot_is_same(&tested, &own);
 }
 
@@ -63,24 +50,25 @@ static bool may_pass(struct simd *s, LLVMValueRef call, LLVMValueRef access) {
 static bool lets_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access, int order) {
     int low = first_member(group);
     LLVMValueRef lowest = group->accesses[low];
-    bool loads = is_load(lowest);
-    int64_t size = size_of(s, lowest), distance;
+    bool loads = access_is_load(lowest);
+    int64_t size = access_size(s, lowest), distance;
     if (!may_touch(s, access, space_of(lowest))) return true;
-    struct base own = base_of(s->unit, address_of(lowest)), other = base_of(s->unit, address_of(access));
+    struct base own = base_of(s->unit, access_address(lowest)),
+                other = base_of(s->unit, access_address(access));
     if (base_are_distinct(s->unit, &own, &other)) return true;
-    if (!spot_distance(s, address_of(lowest), address_of(access), &distance)) return false;
+    if (!spot_distance(s, access_address(lowest), access_address(access), &distance)) return false;
     for (int n = low; n < group->count; n++) {
         int64_t at = (n - low) * size;
         if (!group->accesses[n]) continue;
         bool passes = (value_of(s, group->accesses[n])->order > order) == loads;
-        if (passes && distance < at + size && at < distance + size_of(s, access)) return false;
+        if (passes && distance < at + size && at < distance + access_size(s, access)) return false;
     }
     return true;
 }
 
 /* lets_pass for the access and, if a group of loads is done in its place, for each load of that group. */
 static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMValueRef access) {
-    const struct neighbours *others = is_load(access) ? value_of(s, access)->neighbours : NULL;
+    const struct neighbours *others = access_is_load(access) ? value_of(s, access)->neighbours : NULL;
     if (!lets_pass(s, group, access, value_of(s, access)->order)) return false;
     for (int n = 0; others && others->place == access && n < others->count; n++) {
         LLVMValueRef other = others->accesses[n];
@@ -94,7 +82,7 @@ static bool all_let_pass(struct simd *s, const struct neighbours *group, LLVMVal
 /* Whether nothing between the first and the last is affected if all are done together. Groups of loads must
  * be found before groups of stores: stores that move down must not pass loads that have moved up. */
 static bool can_move(struct simd *s, const struct neighbours *group, LLVMValueRef first, LLVMValueRef last) {
-    bool loads = is_load(first);
+    bool loads = access_is_load(first);
     int steps = 0;
     for (LLVMValueRef i = first; i != last; i = LLVMGetNextInstruction(i)) {
         if (!i || ++steps > LONGEST_WAY) return false;
@@ -116,7 +104,7 @@ bool neighbours_find_place(struct simd *s, struct neighbours *group, struct acce
         if (value_of(s, i)->order < value_of(s, first)->order) first = i;
         if (value_of(s, i)->order > value_of(s, last)->order) last = i;
     }
-    group->place = is_load(first) ? first : last;
+    group->place = access_is_load(first) ? first : last;
     for (int n = 0; n < count; n++)
         if (members[n]->instruction == group->place) group->bytes = bytes - members[n]->place.bytes;
     return can_move(s, group, first, last);
