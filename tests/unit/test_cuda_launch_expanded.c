@@ -1,6 +1,7 @@
 /* Copies of matrices with scales that launches make before a kernel multiplies them, on the fake driver:
  * which launches make them, what the kernel is given, and that their memory is returned. */
 #include "cuda/launches.h"
+#include "cuda/lender.h"
 
 #include "array/array.h"
 #include "device/cuda/context.h"
@@ -244,31 +245,12 @@ static void branches_of_recordings_have_no_copies(void **state) {
     close_problem(&p);
 }
 
-struct lender {
-    CUdeviceptr block;
-    int taken, given;
-};
-
-static void *take(void *context, void *native, size_t bytes) {
-    struct lender *lender = context;
-    assert_non_null(native);
-    assert_true(bytes <= 1 << 20);
-    lender->taken++;
-    return (void *)(uintptr_t)lender->block;
-}
-
-static void give(void *context, void *address) {
-    struct lender *lender = context;
-    assert_int_equal((uintptr_t)address, lender->block);
-    lender->given++;
-}
-
 static void a_captured_stream_has_copies_in_memory_of_its_owner(void **state) {
     (void)state;
     struct problem p = open_problem(256);
     struct log log = {0};
-    struct lender lender = {0};
-    const smelt_stream_memory memory = {take, give, &lender};
+    struct lender lender = {.size = 1 << 20};
+    const smelt_stream_memory memory = {lender_take, lender_give, &lender};
     CUcontext previous;
     CUstream mine;
     CUgraph graphs[2];
@@ -281,7 +263,7 @@ static void a_captured_stream_has_copies_in_memory_of_its_owner(void **state) {
     run(&p, "always");
     OK(cuda_enter(gpu, &previous));
     assert_int_equal(driver->stream_create(&mine, CUDA_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-    assert_int_equal(driver->allocate(&lender.block, 1 << 20, mine), CUDA_SUCCESS);
+    assert_int_equal(driver->allocate(&lender.block, lender.size, mine), CUDA_SUCCESS);
     OK(smelt_stream_from_native("cuda", mine, &stream));
     OK(launch_on(&p, stream));
     OK(smelt_stream_wait(stream));

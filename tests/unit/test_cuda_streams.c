@@ -2,6 +2,8 @@
  * the same calls on a CPU. */
 #include "streams.h"
 
+#include "cuda/lender.h"
+
 /* ---- The order of uses. */
 
 static void another_stream_sees_what_one_wrote(void **state) {
@@ -172,37 +174,18 @@ static void a_stream_of_the_callers(void **state) {
     smelt_array_release(y);
 }
 
-struct lender {
-    CUdeviceptr block;
-    int taken, given;
-};
-
-static void *take(void *context, void *native, size_t bytes) {
-    struct lender *lender = context;
-    assert_non_null(native);
-    assert_true(bytes <= 4096);
-    lender->taken++;
-    return (void *)(uintptr_t)lender->block;
-}
-
-static void give(void *context, void *address) {
-    struct lender *lender = context;
-    assert_int_equal((uintptr_t)address, lender->block);
-    lender->given++;
-}
-
 static void a_captured_stream_has_memory_of_its_owner(void **state) {
     (void)state;
     CUcontext previous;
     CUstream mine;
     CUgraph graph;
     smelt_stream *stream, *own = new_stream("cuda");
-    struct lender lender = {.taken = 0};
-    const smelt_stream_memory memory = {take, give, &lender};
+    struct lender lender = {.size = 4096};
+    const smelt_stream_memory memory = {lender_take, lender_give, &lender};
     const struct cuda_driver *driver = gpu()->driver;
     ok(cuda_enter(gpu(), &previous));
     assert_int_equal(driver->stream_create(&mine, CUDA_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-    assert_int_equal(driver->allocate(&lender.block, 4096, mine), CUDA_SUCCESS);
+    assert_int_equal(driver->allocate(&lender.block, lender.size, mine), CUDA_SUCCESS);
     ok(smelt_stream_from_native("cuda", mine, &stream));
     ok(smelt_stream_set_memory(stream, &memory));
     smelt_array *before, *x, *host = new_array("cpu", 3), *copied = NULL;
@@ -225,7 +208,7 @@ static void a_captured_stream_has_memory_of_its_owner(void **state) {
             "memory of a stream: the stream is smelt's own; expected one from smelt_stream_from_native");
     refused(smelt_stream_set_memory(NULL, &memory), SMELT_ERROR_INVALID_ARGUMENT,
             "memory of a stream: stream is NULL");
-    refused(smelt_stream_set_memory(stream, &(smelt_stream_memory){.take = take}),
+    refused(smelt_stream_set_memory(stream, &(smelt_stream_memory){.take = lender_take}),
             SMELT_ERROR_INVALID_ARGUMENT, "memory of a stream: give is NULL; expected a function");
     ok(smelt_stream_set_memory(stream, NULL));
     smelt_array_release(host);

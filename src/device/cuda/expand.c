@@ -1,3 +1,5 @@
+/* Which launches copy matrices in bfloat before they begin, and how: the operands that the code asks for,
+ * what a copy must save to be worth its time, its memory, and the launch of the kernel that makes it. */
 #include "device/cuda/expand.h"
 #include "base/setting.h"
 #include "device/cuda/memory.h"

@@ -1,3 +1,5 @@
+/* Writes the kernel in PTX that copies a matrix: a thread loads a chunk of elements and their scale,
+ * multiplies, and stores eight bfloats at a time. */
 #include "device/cuda/expand_code.h"
 #include "abi/entry_names.h"
 #include "smelt/tensor.h"
