@@ -202,3 +202,10 @@ smelt_status attention_begin(const smelt_attention_desc *desc, struct attention 
         a->size.mask_strides[d] = a->arrays[MASK]->shape.size[d] == 1 ? 0 : a->arrays[MASK]->strides[d];
     return SMELT_OK;
 }
+
+bool attention_is_aligned(const struct attention *a) {
+    bool aligned = a->size.depth % 8 == 0 && a->size.value_depth % 8 == 0;
+    for (int i = Q; i < ARRAY_COUNT; i++)
+        if (a->arrays[i] && (i <= V || i >= COLUMNS)) aligned &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
+    return aligned;
+}
