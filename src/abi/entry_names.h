@@ -1,4 +1,4 @@
-/* The symbols that the text of an entry point (src/source/program.c) and function constants (rewrite.c)
+/* The symbols that the text of an entry point (src/source/entry_point.c) and function constants (rewrite.c)
  * define in their module. */
 #ifndef SMELT_ABI_ENTRY_NAMES_H
 #define SMELT_ABI_ENTRY_NAMES_H

@@ -16,297 +16,16 @@
  *   "text" as a value                        → __smelt_text("text"), in the constant address space
  *   coherent(device), coherent               → removed: the CPU's memory always is
  */
-#include "abi/entry_names.h"
 #include "source/cast.h"
 #include "source/change.h"
 #include "source/conditional.h"
 #include "source/global.h"
 #include "source/literal.h"
-#include "source/program.h"
 #include "source/resource.h"
 #include "source/rewriter.h"
 #include "source/structure.h"
 
-#include <stdio.h>
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Directives that set lines stay. */
-static void erase(struct rewriter *r, uint32_t first, uint32_t last) {
-    for (uint32_t i = first; i < last && i < r->tokens->count; i++) {
-        const struct token *token = &r->tokens->items[i];
-        if (token->kind == TOKEN_DIRECTIVE && directive_is_line(r->tokens, token)) continue;
-        r->changes.items[i].instead = "";
-        r->changes.items[i].before = NULL;
-    }
-}
-
-static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
-    static const char *const words[][2] = {{"device", "__smelt_device"},
-                                           {"constant", "__smelt_constant"},
-                                           {"threadgroup", "__smelt_threadgroup"},
-                                           {"thread", ""}};
-    if (!token_is_identifier(r->tokens, i)) return NULL;
-    /* After . -> or :: it is the user's name; Metal does not allow it elsewhere. In a trailing return type,
-     * the type follows. */
-    bool arrow = token_pair(r->tokens, i - 2, '-', '>') && !token_is_identifier(r->tokens, i + 1);
-    if (i && (token_is(r->tokens, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') || arrow))
-        return NULL;
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (token_is(r->tokens, i, words[w][0])) return words[w][1];
-    return NULL;
-}
-
-/* Whether a declaration, from its type on, declares a pointer or reference, so that the address space is the
- * pointee's. *stop is the token after the first declarator's name. */
-static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *stop) {
-    uint32_t end = r->tokens->count - i > FARTHEST_LOOK ? i + FARTHEST_LOOK : r->tokens->count;
-    for (; i < end; i++) {
-        uint32_t angle = token_is(r->tokens, i, "<") ? tokens_angle_end(r->tokens, i, end) : 0;
-        if (angle) {
-            i = angle - 1;
-        } else if (token_is(r->tokens, i, "*") || token_is(r->tokens, i, "&")) {
-            *stop = i;
-            return true;
-        } else if (token_is(r->tokens, i, "(")) {
-            *stop = i;
-            bool type = token_is(r->tokens, i - 1, "decltype") || token_is(r->tokens, i - 1, "alignas") ||
-                        token_is(r->tokens, i - 1, "__attribute__");
-            if (!type || partner(r, i) < i)
-                return token_is(r->tokens, i + 1, "*") || token_is(r->tokens, i + 1, "&");
-            i = partner(r, i);
-        } else if (attribute_list_end(r->tokens, i)) {
-            i = attribute_list_end(r->tokens, i);
-        } else if (token_is(r->tokens, i, ";") || token_is(r->tokens, i, "=") ||
-                   token_is(r->tokens, i, "[") || token_is(r->tokens, i, ",") ||
-                   token_is(r->tokens, i, "{") || token_is(r->tokens, i, ")")) {
-            break;
-        }
-    }
-    *stop = i;
-    return false;
-}
-
-static bool starts_statement(const struct rewriter *r, uint32_t i) {
-    return i == 0 || token_is(r->tokens, i - 1, ";") || token_is(r->tokens, i - 1, "{") ||
-           token_is(r->tokens, i - 1, "}") ||
-           (token_is(r->tokens, i - 1, ":") && !token_pair(r->tokens, i - 2, ':', ':') &&
-            !token_pair(r->tokens, i - 1, ':', ':')) ||
-           r->tokens->items[i - 1].kind == TOKEN_DIRECTIVE;
-}
-
-/* The first token of the statement whose declaration specifiers contain token `i`; `i` itself if anything
- * except a type is between them, or if it is a template argument of the type. */
-static uint32_t specifiers_start(const struct rewriter *r, uint32_t i, bool *already_static) {
-    uint32_t first = i, lowest = i > FARTHEST_LOOK ? i - FARTHEST_LOOK : 0;
-    int closed = 0; /* '>' without their '<' so far */
-    while (first > lowest && !starts_statement(r, first)) {
-        uint32_t at = first - 1;
-        closed += token_is(r->tokens, at, ">") - token_is(r->tokens, at, "<");
-        if (closed < 0) return i;
-        if (token_is(r->tokens, at, ")") && partner(r, at) > 0 && partner(r, at) < at) {
-            /* alignas(16) threadgroup float x[4]; */
-            at = partner(r, at);
-            if (!token_is(r->tokens, at - 1, "alignas") && !token_is(r->tokens, at - 1, "decltype") &&
-                !token_is(r->tokens, at - 1, "__attribute__"))
-                return i;
-            at--;
-        } else if (token_is(r->tokens, at, "]") && attribute_list_end(r->tokens, partner(r, at)) == at) {
-            at = partner(r, at);
-        } else {
-            bool part_of_type = token_is_identifier(r->tokens, at) || token_is(r->tokens, at, ":") ||
-                                token_is(r->tokens, at, "<") || token_is(r->tokens, at, ">") ||
-                                token_is(r->tokens, at, ",") || r->tokens->items[at].kind == TOKEN_NUMBER;
-            bool statement = token_is(r->tokens, at, "return") || token_is(r->tokens, at, "else") ||
-                             token_is(r->tokens, at, "do") || token_is(r->tokens, at, "case");
-            if (!part_of_type || statement) return i;
-        }
-        *already_static |= token_is(r->tokens, at, "static");
-        first = at;
-    }
-    return first;
-}
-
-/* threadgroup and constant variables in function bodies have one instance: static. */
-static void make_static(struct rewriter *r, uint32_t i) {
-    bool already = token_is(r->tokens, i + 1, "static");
-    uint32_t first = specifiers_start(r, i, &already), stop;
-    if (already || !starts_statement(r, first) || declares_pointer(r, i + 1, &stop)) return;
-    put_before(r, i, "static ");
-}
-
-/* Whether the declarator before the bracket at `stop` has a name. `first` is the first token of its type:
- * `float x[4]` has one; `T[4]`, `const metal::float4[4]`, `vec<float, 4>[4]` and `unsigned int[4]` have none.
- */
-static bool declarator_has_name(const struct rewriter *r, uint32_t first, uint32_t stop) {
-    static const char *const types[] = {"bool", "char",     "short", "int",  "long", "signed",
-                                        "half", "unsigned", "float", "void", NULL};
-    static const char *const qualifiers[] = {"const", "volatile", "struct", "typename", NULL};
-    uint32_t name = stop - 1;
-    if (!token_is_identifier(r->tokens, name) || token_is_one_of(r->tokens, name, types) ||
-        token_is(r->tokens, name - 1, ":"))
-        return false;
-    for (uint32_t i = first; i < name; i++)
-        if (!token_is_one_of(r->tokens, i, qualifiers)) return true;
-    return false;
-}
-
-/* Whether the tokens from the address space at `i` to the brackets at `stop` are a parameter of the list that
- * `open` opens: not the operand of sizeof, and not a template argument in the list. */
-static bool is_parameter(const struct rewriter *r, uint32_t i, uint32_t stop, uint32_t open) {
-    static const char *const operators[] = {"sizeof",   "alignof",       "alignas",
-                                            "decltype", "static_assert", NULL};
-    static const char *const qualifiers[] = {"const", "volatile", NULL};
-    while (token_is_one_of(r->tokens, i - 1, qualifiers)) i--;
-    while (token_is(r->tokens, stop, "[") && partner(r, stop) > stop) stop = partner(r, stop) + 1;
-    return (token_is(r->tokens, i - 1, "(") || token_is(r->tokens, i - 1, ",")) &&
-           (token_is(r->tokens, stop, ")") || token_is(r->tokens, stop, ",")) && open > 0 &&
-           !token_is_one_of(r->tokens, open - 1, operators);
-}
-
-/* Parameter `threadgroup float name[N][M]` → `threadgroup float (*name)[M]`; the name may be missing. */
-static void rewrite_array_parameter(struct rewriter *r, uint32_t i, uint32_t open) {
-    uint32_t stop;
-    if (declares_pointer(r, i + 1, &stop) || !token_is(r->tokens, stop, "[") || stop <= i + 1 ||
-        stop > partner(r, open) || attribute_list_end(r->tokens, stop))
-        return;
-    bool named = declarator_has_name(r, i + 1, stop);
-    if (!named && !is_parameter(r, i, stop, open)) return;
-    /* Not a member or call expression. */
-    if (named && (token_is(r->tokens, stop - 2, ".") || token_is(r->tokens, stop - 2, ",") ||
-                  token_is(r->tokens, stop - 2, "(")))
-        return;
-    if (named) put_before(r, stop - 1, "(*");
-    erase(r, stop, partner(r, stop) + 1);
-    put_instead(r, stop, named ? ")" : "(*)");
-}
-
-static void rewrite_address_space(struct rewriter *r, uint32_t i, const char *macro, uint32_t open) {
-    if (rewrite_method_qualifier(r, i)) return;
-    bool shared = token_is(r->tokens, i, "threadgroup") || token_is(r->tokens, i, "constant");
-    if (open)
-        rewrite_array_parameter(r, i, open);
-    else if (shared && in_function(r, i))
-        make_static(r, i);
-    put_instead(r, i, macro);
-}
-
-/* 1.5h → 1.5f16, 1.5bf → ((bfloat)1.5f): Metal's suffixes of decimal and hexadecimal real numbers. A number
- * without a suffix is a float: 1.5 → 1.5f. (clang's mode for this is lost when it instantiates templates.) */
-static void rewrite_number(struct rewriter *r, uint32_t i) {
-    const struct token *token = &r->tokens->items[i];
-    const char *digits = r->tokens->text + token->start;
-    uint32_t length = token->length;
-    bool hexadecimal = length > 1 && digits[0] == '0' && (digits[1] | 32) == 'x';
-    if (hexadecimal && !memchr(digits, 'p', length) && !memchr(digits, 'P', length)) return;
-    bool half = length > 1 && (digits[length - 1] | 32) == 'h';
-    bool bfloat = length > 2 && (digits[length - 2] | 32) == 'b' && (digits[length - 1] | 32) == 'f';
-    bool real = hexadecimal || memchr(digits, '.', length) || memchr(digits, 'e', length) ||
-                memchr(digits, 'E', length);
-    /* 6.5504e+4F16 is how clang spells __FLT16_MAX__. */
-    bool suffixed =
-        length > 3 && (digits[length - 3] | 32) == 'f' && memcmp(digits + length - 2, "16", 2) == 0;
-    if (suffixed) return;
-    if (half || bfloat) {
-        length -= half ? 1 : 2;
-        put_instead(r, i,
-                    arena_printf(r->arena, half ? "%.*s%sf16" : "((bfloat)%.*s%sf)", (int)length, digits,
-                                 real ? "" : ".0"));
-    } else if (real && (isdigit((unsigned char)digits[length - 1]) || digits[length - 1] == '.')) {
-        put_instead(r, i, arena_printf(r->arena, "%.*sf", (int)length, digits));
-    }
-}
-
-static bool kept_attribute(const struct rewriter *r, uint32_t name) {
-    static const char *const names[] = {"likely",   "unlikely", "maybe_unused", "nodiscard", "fallthrough",
-                                        "noreturn", NULL};
-    return token_is_one_of(r->tokens, name, names);
-}
-
-/* More tokens than the declaration of a function constant has. */
-#define LONGEST_CONSTANT 100
-
-static bool is_digits(const char *text) {
-    size_t digits = strspn(text, "0123456789");
-    return digits > 0 && text[digits] == 0;
-}
-
-/* After the statement: smelt_constant_type_<index>_<k>, an integer with the type of the constant. */
-static void add_constant_type(struct rewriter *r, uint32_t list, const char *index, const char *name) {
-    uint32_t end = list;
-    while (end < r->tokens->count && end < list + LONGEST_CONSTANT && !token_is(r->tokens, end, ";")) end++;
-    if (!token_is(r->tokens, end, ";") || !index) return;
-    put_after(r, end,
-              arena_printf(r->arena,
-                           " extern \"C\" __attribute__((used)) const int " CONSTANT_TYPE_NAME "%u "
-                           "__asm__(\"" CONSTANT_TYPE_NAME
-                           "%s_%u\") = __smelt::constant_code<decltype(%s)>();",
-                           list, index, list, name));
-}
-
-#define MAX_CONSTANT_INDEX 65535
-
-/* Before everything else inserted there. */
-static void check_constant_index(struct rewriter *r, uint32_t first, const char *index, const char *name) {
-    if (is_digits(index) && strlen(index) < 5) return;
-    put_before(r, first,
-               arena_printf(r->arena,
-                            "static_assert(__smelt::is_index(%s, %d), \"'[[function_constant(%s)]]' of '%s': "
-                            "expected an index from 0 to %d\"); ",
-                            index, MAX_CONSTANT_INDEX, strpbrk(index, "\"\\\n") ? "…" : index, name,
-                            MAX_CONSTANT_INDEX));
-}
-
-/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol "smelt_constant_<index> <name>",
- * which src/compiler/ gives its value. If the index is an expression, clang evaluates it into the integer
- * smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
-static void rewrite_function_constant(struct rewriter *r, uint32_t list, const struct attribute_use *use) {
-    uint32_t first = list, lowest = list > LONGEST_CONSTANT ? list - LONGEST_CONSTANT : 0;
-    while (first > lowest && !starts_statement(r, first)) first--;
-    for (uint32_t i = first; i < list; i++)
-        if (token_is(r->tokens, i, "constexpr") || token_is(r->tokens, i, "static") ||
-            token_is(r->tokens, i, "inline"))
-            put_instead(r, i, "");
-    const char *index = tokens_text(r->tokens, use->first, use->last, r->arena);
-    const char *name = list > first ? tokens_text(r->tokens, list - 1, list, r->arena) : "";
-    if (!index || !name) return;
-    add_constant_type(r, list, is_digits(index) ? index : arena_printf(r->arena, "#%u", list), name);
-    /* Several may be declared in one statement. */
-    if (r->last_constant != first + 1) put_before(r, first, "extern ");
-    r->last_constant = first + 1;
-    if (is_digits(index)) {
-        put_instead(r, list, arena_printf(r->arena, " __asm__(\"" CONSTANT_NAME "%s %s\")", index, name));
-        check_constant_index(r, first, index, name);
-        return;
-    }
-    put_instead(r, list, arena_printf(r->arena, " __asm__(\"" CONSTANT_NAME "#%u %s\")", list, name));
-    put_before(r, first,
-               arena_printf(r->arena,
-                            "extern \"C\" __attribute__((used)) const int " CONSTANT_INDEX_NAME
-                            "%u = (int)(%s); ",
-                            list, index));
-    check_constant_index(r, first, index, name);
-}
-
-static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32_t end, bool in_parameters) {
-    struct text kept = {0};
-    struct attribute_use use;
-    uint32_t cursor = 0;
-    erase(r, list, end + 1);
-    while (attribute_list_next(r->tokens, list, &cursor, &use)) {
-        if (kept_attribute(r, use.name))
-            text_addf(&kept, "%s%s", kept.length ? ", " : "",
-                      tokens_text(r->tokens, use.name, use.name + 1, r->arena));
-        /* On a structure's member, it decides whether a pipeline stage has the member. */
-        if (token_is(r->tokens, use.name, "function_constant") && !in_parameters &&
-            scope_of(r, list) == SCOPE_NAMESPACE)
-            rewrite_function_constant(r, list, &use);
-    }
-    if (kept.length) put_instead(r, list, arena_printf(r->arena, "[[%s]]", text_string(&kept)));
-    text_free(&kept);
-    return end;
-}
 
 /* A `return` in a kernel evaluates its operand, and then ends the thread. One in a function that the kernel
  * calls may do so, too: src/compiler/passes/returns.c decides. */
@@ -388,7 +107,7 @@ static void rewrite_tokens(struct rewriter *r) {
         } else if (literal != NO_PLACE) {
             i = rewrite_literal(r, i, literal);
         } else if (coherent != NO_PLACE) {
-            erase(r, i, coherent + 1);
+            rewrite_erase(r, i, coherent + 1);
             i = coherent;
         } else if (list) {
             i = rewrite_attribute_list(r, i, list, open != 0);
@@ -396,11 +115,8 @@ static void rewrite_tokens(struct rewriter *r) {
             rewrite_number(r, i);
         } else if (token_is(r->tokens, i, "?")) {
             rewrite_conditional(r, i);
-        } else if (token->kind == TOKEN_IDENTIFIER) {
-            const char *macro = address_space_macro(r, i);
-            if (macro)
-                rewrite_address_space(r, i, macro, open);
-            else if (token_is(r->tokens, i, "return") && in_function(r, i))
+        } else if (token->kind == TOKEN_IDENTIFIER && !rewrite_address_space(r, i, open)) {
+            if (token_is(r->tokens, i, "return") && in_function(r, i))
                 rewrite_return(r, i);
             else if (token_is(r->tokens, i, "template"))
                 rewrite_deduced(r, i);
@@ -488,7 +204,7 @@ static void rewrite_kernels(struct rewriter *r) {
     for (int k = 0; k < r->structure->kernel_count; k++) {
         struct kernel_site *site = &r->structure->kernels[k];
         if (site->graphics || has_unsupported_parameter(r, site)) {
-            erase(r, site->start, site->end + 1);
+            rewrite_erase(r, site->start, site->end + 1);
             site->left_out = true;
             continue;
         }
@@ -503,7 +219,7 @@ static void rewrite_kernels(struct rewriter *r) {
     for (int k = 0; k < r->structure->instantiation_count; k++) {
         struct instantiation_site *site = &r->structure->instantiations[k];
         if (site->open) site->types = rewritten_list(r, site->open + 1, site->close);
-        erase(r, site->start, site->end);
+        rewrite_erase(r, site->start, site->end);
     }
 }
 

@@ -51,6 +51,25 @@ static inline bool same_tokens(const struct rewriter *r, uint32_t a, uint32_t b,
     return true;
 }
 
+/* Directives that set lines stay. */
+static inline void rewrite_erase(struct rewriter *r, uint32_t first, uint32_t last) {
+    for (uint32_t i = first; i < last && i < r->tokens->count; i++) {
+        const struct token *token = &r->tokens->items[i];
+        if (token->kind == TOKEN_DIRECTIVE && directive_is_line(r->tokens, token)) continue;
+        r->changes.items[i].instead = "";
+        r->changes.items[i].before = NULL;
+    }
+}
+
+/* Whether token i is the first one of a statement. */
+static inline bool rewrite_starts_statement(const struct rewriter *r, uint32_t i) {
+    return i == 0 || token_is(r->tokens, i - 1, ";") || token_is(r->tokens, i - 1, "{") ||
+           token_is(r->tokens, i - 1, "}") ||
+           (token_is(r->tokens, i - 1, ":") && !token_pair(r->tokens, i - 2, ':', ':') &&
+            !token_pair(r->tokens, i - 1, ':', ':')) ||
+           r->tokens->items[i - 1].kind == TOKEN_DIRECTIVE;
+}
+
 /* method.c — `) const device {` at token i: true if it was a method's address space. */
 bool rewrite_method_qualifier(struct rewriter *r, uint32_t i);
 /* overload.c — the method whose parameters open there, with an address space at token `space`: true if its
@@ -64,5 +83,12 @@ void rewrite_defaulted(struct rewriter *r, uint32_t i);
 void rewrite_deduced(struct rewriter *r, uint32_t i);
 /* directive.c — a pragma or an include. */
 void rewrite_directive(struct rewriter *r, uint32_t i);
+/* address_space.c — the word for an address space at token i; false: it is no such word. `open`: the
+ * parenthesis that encloses it, or 0. */
+bool rewrite_address_space(struct rewriter *r, uint32_t i, uint32_t open);
+/* attribute_list.c — the list [[…]] from token `list` to its last token `end`, which is returned. */
+uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32_t end, bool in_parameters);
+/* number.c — Metal's suffixes of a number. */
+void rewrite_number(struct rewriter *r, uint32_t i);
 
 #endif

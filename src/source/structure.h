@@ -26,7 +26,7 @@ struct kernel_site {
     bool left_out;                       /* once rewritten: so is it, as no entry can bind a parameter */
     uint32_t stage;                      /* the word that says which */
     const char *host_name;               /* from [[host_name("…")]], or NULL */
-    struct parameter *parameters;        /* once read: src/source/program.c */
+    struct parameter *parameters;        /* once read: src/source/entries.c */
     const char *scope;                   /* its namespace: "" or "ns::" */
     bool overloaded;                     /* other functions have its name */
     const char *types;                   /* once rewritten: its parameters' declarations, as a list */
@@ -73,11 +73,7 @@ struct structure {
 
 smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure);
 
-/* The tokens from `first` up to and without `last` on one line, without comments and directives. NULL: no
- * memory. */
-char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
-
-/* Joined string literals of the tokens [first, last), without quotes. NULL: no memory. */
-char *tokens_string(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
+/* "f" of the qualified name "ns::f". */
+const char *structure_last_part(const char *name);
 
 #endif

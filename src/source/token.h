@@ -5,6 +5,7 @@
 #ifndef SMELT_SOURCE_TOKEN_H
 #define SMELT_SOURCE_TOKEN_H
 
+#include "base/arena.h"
 #include "base/error.h"
 
 enum token_kind {
@@ -73,5 +74,12 @@ uint32_t tokens_function_name(const struct tokens *tokens, uint32_t open);
 
 /* Whether `word` occurs as an identifier: a token, or in a directive. */
 bool tokens_contain(const struct tokens *tokens, const char *word);
+
+/* token_text.c — the tokens from `first` up to and without `last` on one line, without comments and
+ * directives. NULL: no memory. */
+char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
+
+/* Joined string literals of the tokens [first, last), without quotes. NULL: no memory. */
+char *tokens_string(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
 
 #endif

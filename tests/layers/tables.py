@@ -49,9 +49,9 @@ PREFIXES = {
         "src/tune": "sqlite store tune",
         "src/ops": "accumulate attention call compose convolve delta elementwise evaluate expr host indexed map operation product program routine rows sort",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
-        "src/source": "attribute attributes casts change conditional directive directives imbalance keyword"
+        "src/source": "attribute attributes bodies casts change conditional declaration directive directives entries finder imbalance keyword"
                       " forwarder literal parameter parameters program_add_entry_point program_add_text program_create program_free program_origin refusal resource rewrite"
-                      " signature structure token tokens",
+                      " signature sites structure token tokens",
     },
     "smelt_compiler_objects": {
         "src/abi": "compile_progress compile_stage",
