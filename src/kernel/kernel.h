@@ -1,4 +1,4 @@
-/* A kernel from a body, shared by kernel.c and prepared.c. */
+/* A kernel from a body, its variants and their launches. */
 #ifndef SMELT_KERNEL_KERNEL_H
 #define SMELT_KERNEL_KERNEL_H
 
@@ -55,6 +55,28 @@ void kernel_trace_with(kernel_tracer *tracer);
 /* The kernel's entry for a key, created if it is missing; lives as long as the kernel. */
 smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
                             struct variant **variant);
+
+/* variant.c — the key of a checked run. */
+void kernel_make_key(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
+                     int template_count, struct variant_key *key);
+/* The text of a checked run, to be freed by signature_free. */
+smelt_status kernel_make_signature(const smelt_kernel *kernel, const smelt_run_desc *desc, int template_count,
+                                   struct signature *signature);
+/* … translated, to be freed by translation_free. */
+smelt_status kernel_translate(const smelt_kernel *kernel, const struct signature *signature,
+                              struct translation *translation);
+/* The one kernel of a generated text. */
+smelt_status kernel_only_entry(const struct translation *translation, const struct signature *signature,
+                               const struct entry **entry);
+
+/* kernel.c */
+void kernel_variant_free(struct variant *variant);
+
+/* kernel_checks.c */
+bool kernel_is_identifier(const char *name);
+/* Counts the names of inputs and outputs. */
+smelt_status kernel_check_names(const smelt_kernel_desc *desc, int *inputs, int *outputs);
+smelt_status kernel_check_run(const smelt_kernel *kernel, const smelt_run_desc *desc, int *template_count);
 
 struct bound_request kernel_request(const smelt_kernel *kernel, const struct signature *signature,
                                     const struct device *device, const smelt_run_desc *desc);
