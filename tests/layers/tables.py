@@ -4,7 +4,6 @@
 CYCLES = [
     ("src/array", "copy space", "a copy to another memory space is made of copies on the host, and the other way round"),
     ("src/check", "advice check memory race undefined", "all of them work on the one state of a launch, and name what they find"),
-    ("src/compiler/bounds", "facts linear loops range", "loops have counters, whose ranges tell what is linear in a loop"),
     ("src/device/cuda", "context event executable expand kept launch log memory module outside recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
     ("cli", "completion main", "completion is a command, and completes the names of all commands"),

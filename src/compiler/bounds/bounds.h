@@ -135,12 +135,8 @@ struct tested_access {
 LLVMValueRef bounds_sites(struct bounds *b, const struct array_object *object,
                           const struct tested_access *accesses, int64_t low);
 
-/* loops.c — the loop whose preheader can tell whether any round's access leaves the object: then a question
- * is added there; else -1. The address is that of `block`. */
-smelt_status bounds_loops_begin(struct bounds *b);
-int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
-                    const struct array_object *object);
-/* Of a loop's counter whose first and last value are constants: its values where `block` sees it. */
+/* counters.c — of a loop's counter whose first and last value are constants: its values where `block` sees
+ * it. */
 bool bounds_loop_counts(struct bounds *b, LLVMValueRef phi, int block, struct value_range *range);
 /* The comparison of the phi or of its next value by which the block goes on in the loop. */
 bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, LLVMValueRef next,
@@ -156,6 +152,12 @@ LLVMIntPredicate bounds_turned(LLVMIntPredicate p);
 LLVMIntPredicate bounds_negated(LLVMIntPredicate p);
 /* Whether `next` is the phi and a constant, not zero. */
 bool bounds_loop_step(LLVMValueRef phi, LLVMValueRef next, int64_t *step);
+
+/* loops.c — the loop whose preheader can tell whether any round's access leaves the object: then a question
+ * is added there; else -1. The address is that of `block`. */
+smelt_status bounds_loops_begin(struct bounds *b);
+int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
+                    const struct array_object *object);
 /* The test is done if the answers to the loop's questions say so. */
 void bounds_loop_wait(struct bounds *b, int loop, LLVMValueRef test);
 /* The kind of metadata of answers to questions about accesses that each round makes. */

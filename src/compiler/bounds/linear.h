@@ -52,8 +52,19 @@ struct round {
 /* … with the bounded values at the ends that give the least sum, or the greatest. */
 LLVMValueRef bounds_linear_value(struct round *r, LLVMValueRef value, bool high);
 
-/* i1, joined to *bad: a narrow value that the address is computed from wraps around between the ends. False:
- * it cannot be told. down: the counter runs so. */
+/* The value among the bounded ones, or NULL. */
+const struct bounded *bounds_linear_bounded(const struct linear *l, LLVMValueRef value);
+
+/* How many bits are left by an `and` that only removes high bits: those below its mask are 0 anyway, as in
+ * (x << 6) / 2 of unsigned numbers. 0: another value. */
+unsigned bounds_linear_kept_bits(LLVMValueRef value);
+
+static inline bool bounds_is_negative(LLVMValueRef value) {
+    return LLVMIsAConstantInt(value) && LLVMConstIntGetSExtValue(value) < 0;
+}
+
+/* detours.c — i1, joined to *bad: a narrow value that the address is computed from wraps around between the
+ * ends. False: it cannot be told. down: the counter runs so. */
 bool bounds_linear_detours(struct round *first, struct round *last, bool down, LLVMValueRef value,
                            LLVMValueRef *bad);
 
