@@ -255,6 +255,8 @@ int simd_vector_bits(const char *cpu, const char *features);
 bool simd_computes_halves(const char *cpu, const char *features);
 /* … whether it converts vectors of halves. */
 bool simd_converts_halves(const char *cpu, const char *features);
+/* … whether it multiplies vectors of bfloats (AVX512-BF16). */
+bool simd_multiplies_bfloats(const char *cpu, const char *features);
 /* LLVM's names of this machine's features. */
 const char *simd_host_features(void);
 

@@ -52,3 +52,9 @@ bool simd_converts_halves(const char *cpu, const char *features) {
     if (!features && !cpu) features = simd_host_features();
     return features && has_feature(features, "+f16c");
 }
+
+bool simd_multiplies_bfloats(const char *cpu, const char *features) {
+    if (simd_vector_bits(cpu, features) < 512) return false;
+    if (!features && !cpu) features = simd_host_features();
+    return features && has_feature(features, "+avx512bf16");
+}

@@ -120,6 +120,7 @@ struct simd {
     int first_chunk, end_chunk; /* that are being written: all, or a part of them (parts.c) */
     int vector_bits;            /* of a chunk of 32-bit elements: 512, 256 or 128, at most the target's */
     int registers;              /* vector registers of the target */
+    bool multiplies_bfloats;    /* the target does (AVX512-BF16) */
     const struct code_shape *code;
     /* Analysis. */
     struct value **table;

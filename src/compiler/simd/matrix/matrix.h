@@ -39,16 +39,17 @@ enum matrix_kind {
 
 struct matrix {
     enum matrix_kind kind;
-    LLVMValueRef halves[2]; /* instructions of one block, in any order */
-    LLVMValueRef place;     /* the first load, the last store: where both are written … */
-    int64_t bytes;          /* … from whose address to the first half's */
-    struct matrix *next;    /* of s->matrices */
-    bool mixed;             /* arithmetic: has an operand in lanes' order */
-    int uses;               /* as an operand of products … */
-    bool far;               /* … of which one is in another block */
-    int left;               /* … that are not written yet */
-    bool transposed;        /* load, store: the columns are rows in memory */
-    const int64_t *offsets; /* load, store: of all lanes' first elements, from lane 0's */
+    LLVMValueRef halves[2];  /* instructions of one block, in any order */
+    LLVMValueRef place;      /* the first load, the last store: where both are written … */
+    int64_t bytes;           /* … from whose address to the first half's */
+    struct matrix *next;     /* of s->matrices */
+    struct matrix *words[2]; /* a product of bfloats by pairs: the left and the right one; or NULL */
+    bool mixed;              /* arithmetic: has an operand in lanes' order */
+    int uses;                /* as an operand of products … */
+    bool far;                /* … of which one is in another block */
+    int left;                /* … that are not written yet */
+    bool transposed;         /* load, store: the columns are rows in memory */
+    const int64_t *offsets;  /* load, store: of all lanes' first elements, from lane 0's */
     /* Emission. */
     struct matrix_rows *rows; /* of operands of products: in memory */
     struct matrix *pending;   /* a product that waits: the one after it … */
@@ -71,6 +72,14 @@ static inline struct matrix *matrix_of(struct simd *s, LLVMValueRef value) {
 static inline struct matrix *matrix_of_halves(struct simd *s, LLVMValueRef first, LLVMValueRef second) {
     struct matrix *matrix = matrix_of(s, first);
     return matrix && matrix->halves[0] == first && matrix->halves[1] == second ? matrix : NULL;
+}
+
+/* The halves of a product's left or right operand, as it is multiplied. */
+static inline void matrix_operand(const struct matrix *product, bool right, LLVMValueRef *halves) {
+    LLVMValueRef a = product->halves[0], b = right ? product->halves[1] : a;
+    const struct matrix *words = product->words[right];
+    halves[0] = words ? words->halves[0] : LLVMGetOperand(a, right ? 2 : 0);
+    halves[1] = words ? words->halves[1] : LLVMGetOperand(b, right ? 2 : 1);
 }
 
 /* Of arithmetic: whether its first operand is the only one that an instruction computes. */

@@ -7,6 +7,7 @@
  *
  * Requires: the analysis, the layout of blocks. Establishes: value.matrix. */
 #include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/matrix/matrix_pairs.h"
 #include "compiler/simd/analysis/spots.h"
 
 #include <string.h>
@@ -393,11 +394,13 @@ static bool remove_impossible(struct simd *s) {
     return removed;
 }
 
-static void count_use(struct simd *s, LLVMValueRef first, LLVMValueRef second, LLVMValueRef product) {
-    struct matrix *matrix = matrix_of_halves(s, first, second);
+static void count_use(struct simd *s, const struct matrix *product, bool right) {
+    LLVMValueRef halves[2];
+    matrix_operand(product, right, halves);
+    struct matrix *matrix = matrix_of_halves(s, halves[0], halves[1]);
     if (!matrix) return;
     matrix->left = ++matrix->uses;
-    matrix->far |= LLVMGetInstructionParent(first) != LLVMGetInstructionParent(product);
+    matrix->far |= LLVMGetInstructionParent(halves[0]) != LLVMGetInstructionParent(product->halves[0]);
 }
 
 void matrix_find(struct simd *s) {
@@ -417,8 +420,7 @@ void matrix_find(struct simd *s) {
     while (remove_impossible(s)) continue;
     for (struct matrix *matrix = s->matrices; matrix; matrix = matrix->next) {
         if (matrix->kind != MATRIX_PRODUCT) continue;
-        LLVMValueRef call = matrix->halves[0];
-        count_use(s, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), call);
-        count_use(s, LLVMGetOperand(call, 2), LLVMGetOperand(matrix->halves[1], 2), call);
+        matrix_find_pairs(s, matrix);
+        for (int right = 0; right < 2; right++) count_use(s, matrix, right);
     }
 }

@@ -87,9 +87,17 @@ static bool can_read(struct simd *s, LLVMValueRef first, LLVMValueRef second, bo
     return has_rows(s, first, second) || (matrix->kind == MATRIX_LOAD && !right);
 }
 
+/* Whether pairs can be read from memory: where rows are rows. */
+static bool can_read_words(const struct matrix *words, LLVMBasicBlockRef block) {
+    return words->kind == MATRIX_LOAD && !words->transposed &&
+           LLVMGetInstructionParent(words->halves[0]) == block;
+}
+
 static bool reads_operands(struct simd *s, const struct matrix *product) {
     LLVMValueRef a = product->halves[0], b = product->halves[1];
     LLVMBasicBlockRef block = LLVMGetInstructionParent(a);
+    if (product->words[0])
+        return can_read_words(product->words[0], block) && can_read_words(product->words[1], block);
     return can_read(s, LLVMGetOperand(a, 0), LLVMGetOperand(a, 1), false, block) &&
            can_read(s, LLVMGetOperand(a, 2), LLVMGetOperand(b, 2), true, block);
 }

@@ -10,6 +10,7 @@
  * An element of a product is the same chain of fused multiply-adds, for each column of the left matrix in
  * order, as in lanes' order (matrix.c). */
 #include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/matrix/matrix_pairs.h"
 #include "compiler/simd/arithmetic/arithmetic.h"
 #include "compiler/simd/lanes/lanes.h"
 
@@ -197,7 +198,7 @@ void matrix_emit(struct simd *s, LLVMValueRef instruction) {
 
 struct matrix_rows {
     struct matrix_rows *next;
-    LLVMValueRef slot;          /* float [simdgroups][8][8] */
+    LLVMValueRef slot;          /* float [simdgroups][8][8]; or words of bfloats, as densely, in half of it */
     LLVMValueRef first, second; /* of products that are being written: the halves, which are no matrix */
 };
 
@@ -221,11 +222,13 @@ static void give_rows(struct simd *s, struct matrix_rows *rows) {
 }
 
 #define ROW_BYTES (MATRIX_SIZE * 4)
+#define WORDS_BYTES (MATRIX_SIZE * 2)
 
 static void store_row(struct simd *s, const struct matrix_rows *rows, int group, int row,
                       LLVMValueRef vector) {
-    LLVMValueRef at = address_at(s, rows->slot, (group * MATRIX_SIZE + row) * ROW_BYTES);
-    LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, at), ROW_BYTES);
+    unsigned bytes = (unsigned)LLVMABISizeOfType(s->unit->layout, LLVMTypeOf(vector));
+    LLVMValueRef at = address_at(s, rows->slot, (group * MATRIX_SIZE + row) * (int64_t)bytes);
+    LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, at), bytes);
 }
 
 /* A row of an operand of products has been computed. */
@@ -263,11 +266,13 @@ static const struct matrix_rows *rows_of_operand(struct simd *s, LLVMValueRef fi
     return rows;
 }
 
-static bool find_operand(struct simd *s, LLVMValueRef first, LLVMValueRef second, struct matrix_rows **list,
+static bool find_operand(struct simd *s, const struct matrix *product, bool right, struct matrix_rows **list,
                          struct operand *operand) {
-    const struct matrix *matrix = matrix_of_halves(s, first, second);
+    LLVMValueRef halves[2];
+    matrix_operand(product, right, halves);
+    const struct matrix *matrix = matrix_of_halves(s, halves[0], halves[1]);
     *operand = (struct operand){.direct = matrix && matrix->direct ? matrix : NULL};
-    if (!operand->direct) operand->rows = rows_of_operand(s, first, second, list);
+    if (!operand->direct) operand->rows = rows_of_operand(s, halves[0], halves[1], list);
     return operand->direct || operand->rows;
 }
 
@@ -299,8 +304,10 @@ bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction) {
 }
 
 static bool has_left_of(const struct matrix *a, const struct matrix *b) {
-    return LLVMGetOperand(a->halves[0], 0) == LLVMGetOperand(b->halves[0], 0) &&
-           LLVMGetOperand(a->halves[0], 1) == LLVMGetOperand(b->halves[0], 1);
+    LLVMValueRef own[2], other[2];
+    matrix_operand(a, false, own);
+    matrix_operand(b, false, other);
+    return own[0] == other[0] && own[1] == other[1] && !a->words[0] == !b->words[0];
 }
 
 /* The product that adds to this one's result. */
@@ -434,10 +441,9 @@ static int rows_of_tile(const struct simd *s, const struct chains *chains) {
 }
 
 /* A left matrix of which elements are loaded: what is converted is stored first, the tile's rows. */
-static bool find_left(struct simd *s, LLVMValueRef call, const struct tile *tile, struct matrix_rows **list,
-                      struct operand *left) {
-    LLVMValueRef first = LLVMGetOperand(call, 0), second = LLVMGetOperand(call, 1);
-    if (!find_operand(s, first, second, list, left)) return false;
+static bool find_left(struct simd *s, const struct matrix *product, const struct tile *tile,
+                      struct matrix_rows **list, struct operand *left) {
+    if (!find_operand(s, product, false, list, left)) return false;
     if (!left->direct || left->direct->kind == MATRIX_LOAD) return true;
     struct matrix_rows *rows = take_rows(s);
     if (!rows) return false;
@@ -499,6 +505,51 @@ static void multiply_tile(struct simd *s, const struct chains *chains, const str
     }
 }
 
+/* ---- Pairs of bfloats. */
+
+/* Where an element of words lies. */
+static LLVMValueRef address_of_word(struct simd *s, const struct operand *operand, int group, int row,
+                                    int column) {
+    const struct matrix *direct = operand->direct;
+    if (direct) return address_at(s, direct->address, matrix_loop_element(direct, group, row, column));
+    return address_at(s, operand->rows->slot, (group * MATRIX_SIZE + row) * WORDS_BYTES + 2 * column);
+}
+
+static LLVMValueRef load_words(struct simd *s, const struct operand *operand, int group, int row) {
+    LLVMTypeRef type = chunk_type(s, LLVMInt16TypeInContext(s->unit->context));
+    LLVMValueRef load =
+        LLVMBuildLoad2(s->unit->builder, type, address_of_word(s, operand, group, row, 0), "");
+    LLVMSetAlignment(load, operand->direct ? 2 : WORDS_BYTES);
+    return load;
+}
+
+/* Two neighbours of a row. */
+static LLVMValueRef load_pair(struct simd *s, const struct operand *operand, int group, int row, int column) {
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type_i32(s->unit),
+                                       address_of_word(s, operand, group, row, column), "");
+    LLVMSetAlignment(load, operand->direct ? 2 : 4);
+    return load;
+}
+
+static void multiply_pairs(struct simd *s, const struct chains *chains, const struct operand *left,
+                           const struct operand *right, struct tile *tile) {
+    for (int k = 0; k < MATRIX_SIZE; k += 2) {
+        LLVMValueRef words[MATRIX_SIZE];
+        for (int r = 0; r < tile->rows; r++) words[r] = load_pair(s, left, tile->group, tile->row + r, k);
+        for (int v = 0; v < vectors_of(chains); v++) {
+            LLVMValueRef rows[2][2];
+            for (int c = 0; c < chains_of(chains, v); c++)
+                for (int n = 0; n < 2; n++)
+                    rows[c][n] = load_words(s, &right[first_chain(chains, v) + c], tile->group, k + n);
+            LLVMValueRef pairs = simd_matrix_pair_rows(s, rows, chains_of(chains, v));
+            for (int r = 0; r < tile->rows; r++)
+                tile->sums[v][r] = simd_matrix_add_pairs(s, words[r], pairs, tile->sums[v][r]);
+        }
+    }
+}
+
+/* ---- Quick code. */
+
 /* The function of quick code (matrix_outlined.c): its parameters are the addresses of the left and the right
  * matrix, and rows of sums. */
 static void write_function(struct simd *s, LLVMValueRef const *parameters, LLVMValueRef *results) {
@@ -524,14 +575,11 @@ static void call_product(struct simd *s, const struct operand *left, const struc
 
 static void add_product(struct simd *s, const struct chains *chains, int n, struct tile *tile,
                         struct matrix_rows **list) {
-    LLVMValueRef call = chains->products[0][n]->halves[0];
+    const struct matrix *first = chains->products[0][n];
     struct operand left, right[MOST_CHAINS];
-    if (!find_left(s, call, tile, list, &left)) return;
-    for (int c = 0; c < chains->count; c++) {
-        const LLVMValueRef *halves = chains->products[c][n]->halves;
-        if (!find_operand(s, LLVMGetOperand(halves[0], 2), LLVMGetOperand(halves[1], 2), list, &right[c]))
-            return;
-    }
+    if (!find_left(s, first, tile, list, &left)) return;
+    for (int c = 0; c < chains->count; c++)
+        if (!find_operand(s, chains->products[c][n], true, list, &right[c])) return;
     if (simd_matrix_is_outlined(s)) {
         call_product(s, &left, right, tile);
         keep_sums(s, chains, n, tile);
@@ -540,7 +588,7 @@ static void add_product(struct simd *s, const struct chains *chains, int n, stru
     for (int c = 0; c < chains->count; c++)
         if (right[c].rows) forget_rows(s, right[c].rows);
     if (left.rows) forget_rows(s, left.rows);
-    multiply_tile(s, chains, &left, right, tile);
+    (first->words[0] ? multiply_pairs : multiply_tile)(s, chains, &left, right, tile);
     matrix_end_schedule(s);
     keep_sums(s, chains, n, tile);
 }
@@ -566,10 +614,9 @@ static int count_pairs(const struct simd *s, const struct chains *chains) {
 /* The memory of operands that no other product needs serves the next ones. */
 static void release_operands(struct simd *s, const struct matrix *product) {
     for (int right = 0; right < 2; right++) {
-        LLVMValueRef first = LLVMGetOperand(product->halves[0], right ? 2 : 0);
-        LLVMValueRef second =
-            right ? LLVMGetOperand(product->halves[1], 2) : LLVMGetOperand(product->halves[0], 1);
-        struct matrix *matrix = matrix_of_halves(s, first, second);
+        LLVMValueRef halves[2];
+        matrix_operand(product, right, halves);
+        struct matrix *matrix = matrix_of_halves(s, halves[0], halves[1]);
         if (!matrix || matrix->far || --matrix->left || !matrix->rows) continue;
         give_rows(s, matrix->rows);
         matrix->rows = NULL;
