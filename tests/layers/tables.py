@@ -38,8 +38,8 @@ PREFIXES = {
         "src/device/cpu": "arch barrier checked cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar schedule"
                           " simdgroup tile worker",
         "src/device/cuda": "cuda flight",
-        "src/frontend": "cache clang code companion compile compiler compiling conditions diagnostics gpu_target includes installed metal once overlay prelude"
-                        " progress target translation",
+        "src/frontend": "cache clang code companion compile compiler compiling conditions diagnostics gpu_target hint includes installed message metal once overlay prelude"
+                        " progress target translation user_line",
         "src/graph": "branches compiled crew execution fused fusion graph plan record records stored",
         "src/kernel": "also arguments array_for array_is_large bound device_to_show found function kernel launch_begin launch_is_tested launch_measure launch_prepare"
                       " launch_run library loaded profile settings shape_for_stage stream tensor_is_used tensor_of trace_compile trace_launch"
