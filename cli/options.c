@@ -292,14 +292,14 @@ bool option_set_math(struct options *o, const char *text) {
 }
 
 bool option_set_metal_version(struct options *o, const char *text) {
-    static const char *const names[] = {"1.0", "1.1", "1.2", "2.0", "2.1", "2.2",
-                                        "2.3", "2.4", "3.0", "3.1", "3.2", "4.0"};
+    static const char *const names[] = {"1.0", "1.1", "1.2", "2.0", "2.1", "2.2", "2.3",
+                                        "2.4", "3.0", "3.1", "3.2", "4.0", "4.1"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(text, names[i]) == 0) {
             o->metal_version = 100 * (text[0] - '0') + 10 * (text[2] - '0');
             return true;
         }
-    return complain("--metal-version is '%s', expected 3.2, 4.0 or an earlier version of Metal", text);
+    return complain("--metal-version is '%s', expected 4.1, 4.0, 3.2 or an earlier version of Metal", text);
 }
 
 /* "dir/my-exp.body" → "my_exp". */

@@ -51,6 +51,15 @@ template <class Info> struct real_type<Info, true> {
 template <class None> struct none { using type = None; };
 template <class None> using none_t = typename none<None>::type;
 
+// A parameter of a scalar function whose type the call states, as in max<int>(a, b). Only such a call deduces it, and any
+// function of the program's own that fits, template or not, is preferred to a conversion by a constructor.
+template <class T> struct given {
+  T value;
+  METAL_FUNC constexpr given(T from) : value(from) {}
+};
+template <class T> using given_t = typename metal::type_identity<given<T>>::type;
+template <class T> using given_integer_t = metal::enable_if_t<shape<T>::mask == 8 && shape<T>::size == 0, T>;
+
 // The floating type of a call. Three specialisations spare the work of finding it.
 template <class... A> struct real : real_type<type_for<A...>> {};
 template <> struct real<float> { using type = float; };

@@ -19,6 +19,8 @@
 #include <clang/Frontend/TextDiagnosticBuffer.h>
 #include <clang/Sema/Sema.h>
 #include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -93,6 +95,39 @@ struct kept_bitcode {
     uint64_t instructions = 0;
 };
 
+// In Metal, half and bfloat have no common type. For clang they have, but it emits an invalid conversion: an
+// expression of both is an error here, in the form of clang's messages, which says where it is.
+bool mixes_halves(const llvm::Instruction &instruction) {
+    if (!isa<llvm::FPTruncInst, llvm::FPExtInst>(instruction)) return false;
+    llvm::Type *from = instruction.getOperand(0)->getType()->getScalarType();
+    llvm::Type *to = instruction.getType()->getScalarType();
+    return from->isBFloatTy() ? to->isHalfTy() : from->isHalfTy() && to->isBFloatTy();
+}
+
+void report_mixed_halves(const llvm::DebugLoc &at) {
+    if (at) {
+        StringRef file = at->getFilename();
+        llvm::errs() << file << ":" << at.getLine() << ":" << at.getCol() << ": ";
+    }
+    llvm::errs() << "error: half and bfloat have no common type; convert one of them, as in half(x)\n";
+}
+
+bool has_mixed_halves(const llvm::Module &module) {
+    constexpr int most = 20; // messages
+    llvm::DebugLoc last;
+    int found = 0;
+    for (const llvm::Function &function : module)
+        for (const llvm::BasicBlock &block : function)
+            for (const llvm::Instruction &instruction : block) {
+                if (found == most || !mixes_halves(instruction)) continue;
+                if (found == 0 || instruction.getDebugLoc() != last)
+                    report_mixed_halves(instruction.getDebugLoc());
+                last = instruction.getDebugLoc();
+                found++;
+            }
+    return found > 0;
+}
+
 class write_bitcode : public ASTConsumer {
     CompilerInstance &compiler;
     CodeGenerator &generator;
@@ -106,6 +141,10 @@ class write_bitcode : public ASTConsumer {
     void HandleTranslationUnit(ASTContext &) override {
         llvm::Module *module = generator.GetModule();
         if (!module || compiler.getDiagnostics().hasErrorOccurred()) return;
+        if (has_mixed_halves(*module)) {
+            llvm::errs().flush();
+            llvm::sys::Process::Exit(1);
+        }
         if (compiler.getCodeGenOpts().VerifyModule && llvm::verifyModule(*module, &llvm::errs()))
             llvm::report_fatal_error("Broken module found, compilation aborted!");
         llvm::WriteBitcodeToFile(*module, *output, compiler.getCodeGenOpts().EmitLLVMUseLists);

@@ -13,6 +13,13 @@ uint32_t finder_statement_end(const struct finder *f, uint32_t from, uint32_t en
     return end;
 }
 
+uint32_t finder_before_attributes(const struct finder *f, uint32_t open) {
+    while (open > 0 && token_is(f->tokens, open - 1, "]") && partner(f, open - 1) < open - 1 &&
+           attribute_list_end(f->tokens, partner(f, open - 1)) == open - 1)
+        open = partner(f, open - 1);
+    return open;
+}
+
 bool finder_names_no_function(const struct finder *f, uint32_t i) {
     static const char *const words[] = {"alignas", "decltype", "__attribute__", "noexcept", "explicit",
                                         "sizeof",  "requires", "__declspec",    "asm",      "__asm__",
@@ -57,9 +64,10 @@ struct declaration declaration_read(const struct finder *f, uint32_t start, uint
             while (i + 1 < end && !token_is(f->tokens, i + 1, "(") && !token_is(f->tokens, i + 1, ";")) i++;
             after_operator = true;
         } else if (token_is(f->tokens, i, "(") && partner(f, i) > i) {
+            uint32_t name = finder_before_attributes(f, i) - 1;
             bool function =
-                !d.open && !initialised && i > start && !finder_names_no_function(f, i - 1) &&
-                (token_is_identifier(f->tokens, i - 1) || token_is(f->tokens, i - 1, ">") || after_operator);
+                !d.open && !initialised && i > start && name >= start && !finder_names_no_function(f, name) &&
+                (token_is_identifier(f->tokens, name) || token_is(f->tokens, name, ">") || after_operator);
             after_operator = false;
             if (function) {
                 d.open = i;
@@ -117,6 +125,7 @@ int finder_count_list(const struct finder *f, uint32_t first, uint32_t last, int
 }
 
 uint32_t finder_name_before(const struct finder *f, uint32_t open) {
+    open = finder_before_attributes(f, open);
     uint32_t at = open - 1;
     if (!token_is(f->tokens, at, ">")) return at;
     uint32_t lowest = open > FARTHEST_LOOK ? open - FARTHEST_LOOK : 0;

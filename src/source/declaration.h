@@ -34,6 +34,10 @@ uint32_t finder_angle_end(const struct finder *f, uint32_t open, uint32_t end);
 /* The first ; from `from` on that no brackets enclose; `end` if there is none. */
 uint32_t finder_statement_end(const struct finder *f, uint32_t from, uint32_t end);
 
+/* Where what stands before a parenthesis ends: attributes may be in between, as in `f [[host_name("g")]] (`.
+ */
+uint32_t finder_before_attributes(const struct finder *f, uint32_t open);
+
 /* The name before a parameter list: the token f of "f(" and of "f<float>(". */
 uint32_t finder_name_before(const struct finder *f, uint32_t open);
 

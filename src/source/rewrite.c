@@ -138,13 +138,22 @@ static bool has_unsupported_parameter(const struct rewriter *r, const struct ker
     return resource_type(r->tokens, site->open + 1, site->close) != NO_PLACE;
 }
 
+/* Whether nothing but attributes stands between the token and the kernel's arguments: its name is before. */
+static bool is_after_name(const struct rewriter *r, const struct kernel_site *site, uint32_t i) {
+    for (uint32_t list; (list = attribute_list_end(r->tokens, i)) != 0;) i = list + 1;
+    return i == site->open;
+}
+
 /* `kernel` or [[kernel]] becomes `inline`: clang then generates code only for the requested kernel. */
 static void rewrite_kernel_word(struct rewriter *r, const struct kernel_site *site) {
     const char *instead = site->is_template ? "" : "inline";
     for (uint32_t i = site->start; i < site->open; i++) {
         uint32_t list = attribute_list_end(r->tokens, i);
         bool erased = r->changes.items[i].instead && !*r->changes.items[i].instead;
-        if (token_is(r->tokens, i, "kernel") || (list && erased)) {
+        if (list && erased && is_after_name(r, site, i)) {
+            if (*instead) put_before(r, site->start, "inline ");
+            instead = "";
+        } else if (token_is(r->tokens, i, "kernel") || (list && erased)) {
             put_instead(r, i, instead);
             instead = "";
         }

@@ -27,7 +27,7 @@ static bool is_graphics_word(const struct finder *f, uint32_t i, bool attribute)
                           token_is(f->tokens, i, "intersection")));
 }
 
-/* The attributes before a function's name, and the keyword `kernel`. */
+/* The attributes before a function's parameters, and the keyword `kernel`. */
 static bool read_kernel_attributes(struct finder *f, const struct declaration *d, struct kernel_site *site) {
     bool kernel = false;
     for (uint32_t i = d->start; i < d->open; i++) {
@@ -118,7 +118,8 @@ void sites_add_instantiation(struct finder *f, uint32_t start, uint32_t end, con
     if (!host_name && !kernel) return;
     uint32_t open = 0;
     if (last > start && token_is(f->tokens, last - 1, ")") && partner(f, last - 1) > start)
-        last = open = partner(f, last - 1);
+        open = partner(f, last - 1);
+    if (open) last = finder_before_attributes(f, open);
     uint32_t name = last;
     if (last > start && token_is(f->tokens, last - 1, ">")) {
         int depth = 0;
