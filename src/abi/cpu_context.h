@@ -42,7 +42,8 @@ struct group_context {
     const uint32_t *stop;                               /* atomic: not 0 when the launch must end */
     const struct buffer_extent *extents;                /* by index, of buffers */
     uint64_t threadgroup_slot_bytes[CPU_MAX_THREADGROUP_SLOTS];
-    uint64_t answers; /* of the code's questions_function */
+    uint64_t answers;                   /* of the code's questions_function */
+    const struct gang_context *running; /* set by code that runs all gangs of a group (image.runs_group) */
 };
 
 /* The accesses that one test in the code stands for (src/compiler/bounds), in the order of the program:
@@ -124,9 +125,10 @@ struct gang_context {
     uint32_t count;                         /* lanes that hold a thread; unmasked code assumes all */
     uint32_t position[3];                   /* in the threadgroup, of the thread in lane 0 */
     uint32_t returned[GANG_MAX_LANES / 32]; /* one bit per lane: it left by an explicit return */
+    struct gang_context *next;              /* of the group; NULL: this is the last */
 };
 
-/* A compiled gang: runs its threads to their end. */
+/* A compiled gang: runs its threads to their end, and with image.runs_group those of all gangs after it. */
 typedef void gang_function(struct gang_context *context);
 
 /* What code asks about a launch before its first group: bit n is set if accesses of question n may be outside

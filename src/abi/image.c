@@ -13,11 +13,11 @@ struct header {
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size,
         reduced_size;
     uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct, joined,
-        alone, early, expanded_tile, coarse[3], block[3];
+        runs_group, alone, early, expanded_tile, coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt15";
+static const char magic[8] = "smelt16";
 
 bool image_serves_all(uint32_t engine, const struct code_shape *shape) {
     /* Masked code for any size is not specialised; the other members do not matter to the scalar engine. */
@@ -71,6 +71,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .quick = image->quick,
                             .distinct = image->distinct,
                             .joined = image->joined,
+                            .runs_group = image->runs_group,
                             .alone = image->alone,
                             .early = image->early,
                             .expanded_tile = image->expanded_tile,
@@ -174,6 +175,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .quick = header.quick != 0,
                         .distinct = header.distinct != 0,
                         .joined = header.joined != 0,
+                        .runs_group = header.runs_group != 0,
                         .alone = header.alone != 0,
                         .early = header.early != 0,
                         .expanded_tile = header.expanded_tile,

@@ -131,6 +131,7 @@ struct image {
     bool quick;         /* quick code (enum compile_effort): it runs every group of a launch of its shape, and
                            those cut off at the grid's edge, too, if the shape is masked */
     bool distinct;      /* the code relies on shape.distinct */
+    bool runs_group;    /* SIMD: one call runs all gangs of a group, in order; without barriers */
     bool joined;        /* the threads of a group are groups of one thread each (compiler/passes/join.c) */
     uint32_t coarse[3]; /* PTX: threads whose work one thread of the hardware does, in each dimension; 0, 0,
                            0: each does its own, and blocks are groups */

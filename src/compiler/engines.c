@@ -27,6 +27,7 @@ static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses
                                       PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),
                                       PASS("simd-ahead", pass_simd_ahead),
+                                      PASS("simd-gang-loop", pass_simd_gang_loop),
                                       PASS("simd-estimates", pass_simd_estimates),
                                       PASS("group-updates", pass_group_updates),
                                       PASS("simd-fused", pass_simd_fused),

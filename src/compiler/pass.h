@@ -281,6 +281,8 @@ smelt_status pass_simd_maxima(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
 /* … ahead.c: loops compute the next round's reduction before they use their own. */
 smelt_status pass_simd_ahead(struct unit *unit);
+/* … gang_loop.c: one call of short code runs all gangs of a group. */
+smelt_status pass_simd_gang_loop(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
 /* … requests that would be met whatever the size are dropped where that is far too much. */

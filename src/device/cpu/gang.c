@@ -69,7 +69,8 @@ static void lay_out(struct gang_state *state) {
             .group = group,
             .first = first,
             .count = count - first < lanes ? count - first : lanes,
-            .position = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]}};
+            .position = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]},
+            .next = count - first > lanes ? &gang[1].context : NULL};
         gang->ended = false;
         memset(gang->in_vain, 0, sizeof gang->in_vain);
     }
@@ -82,11 +83,12 @@ static void lay_out(struct gang_state *state) {
 
 static NOT_COUNTED void run_in_order(void *argument) {
     struct gang_state *state = argument;
+    int calls = state->worker->code->head.image.runs_group ? 1 : state->gang_count;
     fiber_started(&state->worker->home);
     do {
         worker_begin_group(state->worker);
         state->lone_count = 0;
-        for (int g = 0; g < state->gang_count; g++) gang_run(state, &state->gangs[g]);
+        for (int g = 0; g < calls; g++) gang_run(state, &state->gangs[g]);
         if (state->vain) {
             for (int g = 0; g < state->gang_count; g++) state->gangs[g].ended = true;
             gang_end(state, ENDED_BY_BARRIER);
@@ -129,6 +131,7 @@ static smelt_status run_stretch(struct gang_state *state, const struct launch_co
     int fibers = state->in_turns ? state->gang_count : 1;
     TRY(have_fibers(state, fibers, (image->stack_bytes + FIBER_SPARE_BYTES + 4095) / 4096 * 4096));
     worker->ended = ENDED_WELL;
+    group->running = NULL;
     state->vain = false;
     if (state->in_turns) {
         gang_begin_turns(state);

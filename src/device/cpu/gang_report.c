@@ -44,7 +44,8 @@ static smelt_status report_barrier(struct gang_state *state) {
 }
 
 smelt_status gang_report(struct gang_state *state) {
-    const struct gang_context *context = &state->running->context;
+    const struct gang_context *context = state->worker->group.running;
+    if (!context) context = &state->running->context;
     char who[48];
     switch (state->worker->ended) {
     case ENDED_BY_BARRIER:
