@@ -97,4 +97,18 @@ assert after[:len(memory)] == bytes(memory), "stored: other bytes were changed"
 found = struct.unpack(f"<{THREADS}I", run(ptx_of("vectors", 1), DATA[:THREADS * 8], 4 * THREADS)[0])
 wanted = tuple(folded(struct.unpack("<4H", DATA[i * 8:i * 8 + 8])) for i in range(THREADS))
 assert found == wanted, f"vectors: expected {wanted}, got {found}"
+# The four rows' addresses are computed from one, which is hidden from LLVM.
+text = ptx_of("rows", 21)
+hidden = re.findall(r"mov\.b64 (%rd\d+), %rd\d+;", text)
+sums = {name: len(re.findall(rf"add\.s64\s+%rd\d+, {name}, %rd\d+;", text)) for name in hidden}
+assert 4 in sums.values(), f"rows: expected an address to which four are added, found {sums}"
+for blocks in (16, 21, 33):
+    data = bytes((i * 37 + i // 7) % 251 for i in range(4 * blocks * 19))
+    wanted = []
+    for i in range(THREADS):
+        for r in range(4):
+            starts = [(r * blocks + b) * 19 for b in range(i // 2, blocks, 16)]
+            wanted.append(sum(folded([data[s], *data[s + 1 + i % 2 * 9:][:9]]) for s in starts) & 0xffffffff)
+    found = struct.unpack(f"<{4 * THREADS}I", run(text, data, 16 * THREADS, blocks)[0])
+    assert found == tuple(wanted), f"rows of {blocks} blocks: expected {wanted}, got {found}"
 print("words around narrow loads: right")

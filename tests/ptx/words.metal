@@ -46,3 +46,17 @@ kernel void vectors(device const ushort4 *a [[buffer(0)]], device uint *o [[buff
     const ushort4 v = a[i];
     o[i] = ((v.x * 31u + v.y) * 31u + v.z) * 31u + v.w;
 }
+
+// Rows that a lane takes side by side, in blocks of one byte and two parts: their addresses differ by what does not change in the loop.
+struct parts { uchar first, rest[18]; };
+kernel void rows(device const parts *a [[buffer(0)]], device uint *o [[buffer(1)]], constant uint &blocks [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    uint sums[4] = {0};
+    for (uint b = i / 2; b < blocks; b += 16)
+        for (uint r = 0; r < 4; r++) {
+            device const parts *p = a + r * blocks + b;
+            uint s = p->first;
+            for (uint k = 0; k < 9; k++) s = s * 31 + p->rest[i % 2 * 9 + k];
+            sums[r] += s;
+        }
+    for (uint r = 0; r < 4; r++) o[4 * i + r] = sums[r];
+}

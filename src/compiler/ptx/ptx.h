@@ -174,6 +174,8 @@ smelt_status pass_ptx_floors(struct unit *unit);
 smelt_status pass_ptx_extremes(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
+/* counters.c — addresses of a loop that differ by what does not change in it share one counter. */
+smelt_status pass_ptx_counters(struct unit *unit);
 /* previous.c — the kernel may start before the previous one on its stream has ended, and waits for it. */
 smelt_status pass_ptx_previous(struct unit *unit);
 /* globals.c — variables in an order in which LLVM prints them as they stand. */

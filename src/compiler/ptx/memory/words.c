@@ -145,6 +145,7 @@ static void load_run(struct words *w, const struct run *r, int before) {
     offset = i64_of(w, r->start);
     LLVMValueRef start = LLVMBuildGEP2(b, byte, r->loads[0].base, &offset, 1, "");
     LLVMValueRef number = LLVMBuildPtrToInt(b, start, i64, ""), mask = i64_of(w, ~(int64_t)(WORD - 1));
+    number = ptx_assembly(unit, "mov.b64 $0, $1;", "=l,l", i64, &number, 1, false);
     LLVMValueRef first = LLVMBuildIntToPtr(b, LLVMBuildAnd(b, number, mask, ""), pointer, "");
     LLVMValueRef end = LLVMBuildAdd(b, number, i64_of(w, r->bytes - 1), "");
     LLVMValueRef last = LLVMBuildIntToPtr(b, LLVMBuildAnd(b, end, mask, ""), pointer, "");
