@@ -8,6 +8,7 @@
  * the access is valid. Its other bytes are not used.
  *
  * Requires: the module lowered, loads joined where they are aligned. */
+#include "compiler/ptx/memory/align.h"
 #include "compiler/ptx/ptx.h"
 
 #include <stdlib.h>
@@ -131,6 +132,22 @@ static LLVMValueRef part_of(struct words *w, LLVMValueRef *chunks, int at, int b
     return LLVMBuildTrunc(b, word, type, "");
 }
 
+/* The run may end in the word before its last one, which may then be on a page that does not exist: it is not
+ * loaded, and what is in its place is not used. */
+static LLVMValueRef load_last(struct words *w, const struct run *r, LLVMValueRef low, LLVMValueRef load,
+                              int count) {
+    LLVMBuilderRef b = w->unit->builder;
+    int most =
+        WORD * (count - 1) - r->bytes; /* bytes before the run in its first word, if the last is not needed */
+    if (most < 0) return load;
+    LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(load));
+    LLVMValueRef before = LLVMBuildAnd(b, low, constant_i32(w->unit, WORD - 1), "");
+    LLVMValueRef reaches = LLVMBuildICmp(b, LLVMIntUGT, before, constant_i32(w->unit, (uint32_t)most), "");
+    LLVMValueRef value = wide_load_if(w->unit, load, reaches);
+    LLVMInstructionEraseFromParent(load);
+    return value;
+}
+
 static void load_run(struct words *w, const struct run *r, int before) {
     struct unit *unit = w->unit;
     LLVMBuilderRef b = unit->builder;
@@ -145,20 +162,18 @@ static void load_run(struct words *w, const struct run *r, int before) {
     offset = i64_of(w, r->start);
     LLVMValueRef start = LLVMBuildGEP2(b, byte, r->loads[0].base, &offset, 1, "");
     LLVMValueRef number = LLVMBuildPtrToInt(b, start, i64, ""), mask = i64_of(w, ~(int64_t)(WORD - 1));
+    /* Hidden from LLVM, which would count what is computed from it by several counters of a loop. */
     number = ptx_assembly(unit, "mov.b64 $0, $1;", "=l,l", i64, &number, 1, false);
     LLVMValueRef first = LLVMBuildIntToPtr(b, LLVMBuildAnd(b, number, mask, ""), pointer, "");
-    LLVMValueRef end = LLVMBuildAdd(b, number, i64_of(w, r->bytes - 1), "");
-    LLVMValueRef last = LLVMBuildIntToPtr(b, LLVMBuildAnd(b, end, mask, ""), pointer, "");
-    LLVMValueRef bits =
-        LLVMBuildShl(b, LLVMBuildTrunc(b, number, type_i32(unit), ""), constant_i32(unit, 3), "");
+    LLVMValueRef low = LLVMBuildTrunc(b, number, type_i32(unit), "");
+    LLVMValueRef bits = LLVMBuildShl(b, low, constant_i32(unit, 3), "");
     bits = LLVMBuildAnd(b, bits, constant_i32(unit, 24), "");
     for (int i = 0; i < count; i++) {
         offset = i64_of(w, (int64_t)i * WORD);
-        /* The run may end in the word before; then that one is loaded again, and its bits are not used. */
-        LLVMValueRef from = i && i == count - 1 ? last : LLVMBuildGEP2(b, byte, first, &offset, 1, "");
-        loaded[i] = LLVMBuildLoad2(b, type_i32(unit), from, "");
+        loaded[i] = LLVMBuildLoad2(b, type_i32(unit), LLVMBuildGEP2(b, byte, first, &offset, 1, ""), "");
         LLVMSetAlignment(loaded[i], WORD);
     }
+    loaded[count - 1] = load_last(w, r, low, loaded[count - 1], count);
     for (int i = 0; i < chunk_count; i++) {
         LLVMValueRef three[3] = {i + 1 < count ? loaded[i + 1] : loaded[i], loaded[i], bits};
         chunks[i] = build_intrinsic(unit, "llvm.fshr", type_i32(unit), three, 3);
