@@ -1,9 +1,14 @@
-; Six bytes side by side, which begin anywhere, are parts of three words; the last one begins no later than the last byte.
+; Six bytes side by side, which begin anywhere, are parts of three words. The last one is loaded only if they reach it: if three bytes
+; are before them in the first word.
 ; run: ptx ptx-target+ptx-words
-; expect: and i64 %{…}, -4
+; expect: {number:…} = call i64 asm "mov.b64 $0, $1;", "=l,l"(i64 %{…})
+; expect: and i64 {number:…}, -4
+; expect: {low:…} = trunc i64 {number:…} to i32
 ; expect: load i32, ptr addrspace(1) %{…}, align 4
 ; expect: load i32, ptr addrspace(1) %{…}, align 4
-; expect: load i32, ptr addrspace(1) %{…}, align 4
+; expect: {before:…} = and i32 {low:…}, 3
+; expect: {reaches:…} = icmp eq i32 {before:…}, 3
+; expect: call i32 asm sideeffect "@$2 ld.global.b32 $0, [$1]; ", "=&r,l,b,~{memory}"(i64 %{…}, i1 {reaches:…})
 ; expect: call i32 @llvm.fshr.i32(i32
 ; absent: load i8
 target datalayout = "e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
