@@ -5,7 +5,8 @@
 // threads, for every 64 rows, and one before them. That one copies these rows of q, and blocks of keys and values, to threadgroup
 // memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread holds scores of two rows, as the
 // products leave them. Their exponentials, rounded, are the left matrix of the next product without a move. Products of one block
-// with the values run while the next block's exponentials are computed.
+// with the values run while the next block's exponentials are computed, be it of the same tile or of the next: queries have two
+// places, so that the next ones are copied ahead, too.
 //
 // Rows of q, k and v begin at multiples of 16 bytes; where, size.places says.
 
@@ -15,9 +16,10 @@ constant constexpr uint bfloat_type = is_same_v<T, bfloat>, map_type = bfloat_ty
 constant constexpr uint computing = ROWS / 64, registers = computing == 2 ? 240 : 160;
 // Bytes of 64 elements of all rows or keys, of a tile, and what lies in threadgroup memory: queries, keys, values, barriers.
 constant constexpr uint rows_part = ROWS * 128, part = KEYS * 128, tile = D / 64 * part, stages = D == 64 ? 4 : 2;
-constant constexpr uint keys_at = D / 64 * rows_part, values_at = keys_at + stages * tile, barriers_at = values_at + stages * tile;
+constant constexpr uint queries_size = D / 64 * rows_part, keys_at = 2 * queries_size, values_at = keys_at + stages * tile,
+                        barriers_at = values_at + stages * tile;
 // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
-constant constexpr uint needed = barriers_at + 8 * (4 * stages + 2) + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
+constant constexpr uint needed = barriers_at + 8 * (4 * stages + 4) + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
 constant constexpr float log2_e = 1.44269504f;
 #if ATTENTION_MASK == 4
 // A thread keeps the pairs of columns of its scores, if they are few: of every GRAIN pairs of a line, the first. Otherwise 0.
@@ -72,14 +74,24 @@ inline void round_weights(thread const float (&scores)[64], thread uint (&weight
 // summed before counts less now.
 struct softmax_state {
     float top[2], sum[2], scale[2];
+    softmax_state(float sink, int column) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            top[i] = sink * log2_e;
+            sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
+        }
+    }
 };
 
 // One instruction. A row with a NaN has NaN as its largest score, and so as all of its weights.
 inline float larger(float x, float y) { return __smelt_ptx_max_nan(x, y); }
 
+// Of the lane whose number differs in this bit.
+inline float of_other(float x, uint bit) { return as_type<float>(__smelt_ptx_exchange(as_type<uint>(x), bit)); }
+
 inline float largest_of_four(float x) {
-    x = larger(x, simd_shuffle_xor(x, 1));
-    return larger(x, simd_shuffle_xor(x, 2));
+    x = larger(x, of_other(x, 1));
+    return larger(x, of_other(x, 2));
 }
 
 // Of every 16 pairs of exponentials of a thread, these are computed by multiply-adds. Pairs are of one row and of the other in turn.
@@ -122,6 +134,18 @@ struct rows_of_thread {
     device const T *lines[2], *columns[2];
     vec<T, 2> near[2][KEPT + !KEPT]; // of the block's first key of the thread, and every GRAIN pairs further in the line
 #endif
+    rows_of_thread(int row, int column, head_mask head, constant attention_size &size) : first(row), mask(head), scale(size.scale) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int at = row + i * 8;
+            limit[i] = at >= size.rows ? 0 : size.causal ? min(size.keys, at + size.keys - size.rows + 1) : size.keys;
+#if ATTENTION_MASK == 4
+            lines[i] = mask.lines + (long)min(at, size.rows - 1) * size.lines;
+            columns[i] = mask.columns + (long)min(at, size.rows - 1) * WIDTH;
+            for (int j = 0; j < KEPT; j++) near[i][j] = *(device const vec<T, 2> *)(columns[i] + (j * GRAIN * 2 + column) % WIDTH);
+#endif
+        }
+    }
 };
 
 // Softmax of a block of scores, of which the thread has those from `key` on. all: every row sees all of its keys. Without a mask,
@@ -171,7 +195,7 @@ inline void softmax(thread float (&scores)[64], bool all, int key, constant atte
 inline void softmax(thread float (&scores)[64], bool all, int key, constant attention_size &size, thread const rows_of_thread &rows,
                     thread softmax_state &state) {
     const float factor = rows.scale * log2_e;
-    const bool in_order = size.scale > 0;
+    const bool in_order = rows.scale > 0;
     if (!in_order) {
 #pragma unroll
         for (int i = 0; i < 64; i++) scores[i] *= factor;
@@ -246,12 +270,99 @@ struct tiles_of_group {
         if (step % 2 && first == last) return ~0u;
         return head * row_blocks + (step % 2 ? last : first);
     }
+    // The tile from `step` on, which moves past it; ~0: there is none.
+    uint next(thread uint &step, constant attention_size &size) thread const {
+        while (step < steps) {
+            const uint tile = number(step++, size);
+            if (tile != ~0u) return tile;
+        }
+        return ~0u;
+    }
 };
 
 // The stage of the next block, and the phase of its barriers.
 inline void advance(thread uint &stage, thread uint &parity) {
     if (++stage == stages) stage = 0, parity ^= 1;
 }
+
+// The place of the next tile's queries, and the phase of its barriers.
+inline void advance_queries(thread uint &place, thread uint &parity) {
+    place ^= 1;
+    if (place == 0) parity ^= 1;
+}
+
+// What a warpgroup computes of a tile: its first row, how many keys all of its rows see, and how many blocks of keys some row sees,
+// at least one. Of tiles of 128 rows, these are mostly all.
+struct part_of_tile {
+    int first, seen, blocks;
+    part_of_tile(thread const tile_of_rows &tile, uint half, constant attention_size &size) {
+        const int past = size.keys - size.rows;
+        first = tile.first + half * 64;
+        seen = size.causal ? min(size.keys, first + past + 1) : size.keys;
+        const int seeing = size.causal && ROWS > 128 ? (first + 64 + past + KEYS - 1) / KEYS : tile.blocks;
+        blocks = ROWS > 128 ? __smelt_ptx_broadcast(min(tile.blocks, max(1, seeing))) : tile.blocks;
+    }
+};
+
+// Where the results of a thread's two rows go, and what their sums are multiplied by.
+struct results_of_thread {
+    device T *place; // of the first row, in the thread's first column
+    int left;        // rows from this one on
+    float factor[2];
+
+    results_of_thread() = default;
+    // Stores the logarithms of the rows' sums.
+    results_of_thread(thread const softmax_state &state, thread const tile_of_rows &tile, int row, int column, device T *out,
+                      device float *log_sums, constant attention_size &size) {
+        place = out + result_at(tile.batch, tile.head_of_batch, row, size) + column;
+        left = size.rows - row;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float all = state.sum[i];
+            all += of_other(all, 1);
+            all += of_other(all, 2);
+            factor[i] = all == 0 ? 0.0f : 1 / all;
+            if (i * 8 < left && column == 0) log_sums[(long)tile.head * size.rows + row + i * 8] = log_of_sum(state.top[i], all);
+        }
+    }
+
+    void store(thread const float (&sums)[D / 2], int column, constant attention_size &size) thread const {
+        const int depth = size.value_depth;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if (i * 8 >= left) continue;
+            device uint *const to = (device uint *)(place + i * 8 * size.result.row); // pairs, at multiples of their size
+#pragma unroll
+            for (int j = 0; j < D / 8; j++)
+                if (j * 8 + column < depth)
+                    to[j * 4] = as_type<uint>(vec<T, 2>(T(sums[j * 4 + i * 2] * factor[i]), T(sums[j * 4 + i * 2 + 1] * factor[i])));
+        }
+    }
+
+    // Of rows that see no key.
+    void store_zeros(int column, constant attention_size &size) thread const {
+        for (int i = 0; i < 2 && i * 8 < left; i++)
+            for (int j = 0; j * 8 + column < size.value_depth; j++) ((device uint *)(place + i * 8 * size.result.row))[j * 4] = 0;
+    }
+};
+
+// Begins to copy KEYS rows of a matrix to threadgroup memory.
+inline void copy_block(uint to, ulong map, int first, uint matrix, uint filled, uint leads) {
+    __smelt_ptx_barrier_expect(filled, tile, leads);
+    for (uint i = 0; i < D / 64; i++) __smelt_ptx_tensor_copy_of(to + i * part, map, i * 64, first, matrix, filled, leads);
+}
+
+// Values are copied after the keys of the block behind them, which are needed earlier, and whose place is free earlier.
+struct values_of_block {
+    bool any;
+    uint stage, parity, matrix;
+    int block;
+    void copy(uint memory, ulong maps, uint values_filled, uint values_empty, uint leads) thread const {
+        if (!any) return;
+        __smelt_ptx_barrier_wait(values_empty + 8 * stage, parity);
+        copy_block(memory + values_at + stage * tile, maps + 256, block * KEYS, matrix, values_filled + 8 * stage, leads);
+    }
+};
 
 kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
                                        device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
@@ -263,10 +374,9 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     const uint memory = __smelt_ptx_shared_address(__smelt_staging(memory_bytes)), barriers = memory + barriers_at;
     const uint keys_filled = barriers, keys_empty = keys_filled + 8 * stages, values_filled = keys_empty + 8 * stages,
                values_empty = values_filled + 8 * stages, queries_filled = values_empty + 8 * stages,
-               queries_empty = queries_filled + 8;
+               queries_empty = queries_filled + 16;
     const uint simdgroup = __smelt_ptx_broadcast(thread_index >> 5);
     const ulong maps = __smelt_ptx_map_memory();
-    const int past = size.keys - size.rows; // keys before the first row's own
 
     // The maps of all heads. What they describe lends scratch space for them.
     if (simdgroup < 3) {
@@ -284,145 +394,116 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             __smelt_ptx_barrier_init(keys_empty + 8 * s, computing);
             __smelt_ptx_barrier_init(values_empty + 8 * s, computing);
         }
-        __smelt_ptx_barrier_init(queries_filled, 1);
-        __smelt_ptx_barrier_init(queries_empty, computing);
+        for (uint s = 0; s < 2; s++) {
+            __smelt_ptx_barrier_init(queries_filled + 8 * s, 1);
+            __smelt_ptx_barrier_init(queries_empty + 8 * s, computing);
+        }
         __smelt_ptx_fence_barriers();
     }
     __smelt_ptx_fence_async();
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     const tiles_of_group tiles(group, groups, size);
+    uint step = 0, number = tiles.next(step, size);
     if (simdgroup < 4) {
         __smelt_ptx_fewer_registers(24);
         if (simdgroup > 0) return;
         const uint leads = thread_index == 0;
         for (uint i = 0; i < 3; i++) __smelt_ptx_map_acquire(maps + 128 * i);
-        uint stage = 0, parity = 1, queries_parity = 1;
-        for (uint step = 0; step < tiles.steps; step++) {
-            const uint number = tiles.number(step, size);
-            if (number == ~0u) continue;
+        uint stage = 0, parity = 1, queries_place = 0, queries_parity = 1;
+        values_of_block due = {};
+        for (; number != ~0u; number = tiles.next(step, size)) {
             const tile_of_rows own(number, size);
             if (own.blocks == 0) continue;
-            __smelt_ptx_barrier_wait(queries_empty, queries_parity);
-            queries_parity ^= 1;
-            __smelt_ptx_barrier_expect(queries_filled, keys_at, leads);
+            const uint queries = memory + queries_place * queries_size, queries_full = queries_filled + 8 * queries_place;
+            __smelt_ptx_barrier_wait(queries_empty + 8 * queries_place, queries_parity);
+            advance_queries(queries_place, queries_parity);
+            __smelt_ptx_barrier_expect(queries_full, queries_size, leads);
             for (uint i = 0; i < D / 64; i++)
-                __smelt_ptx_tensor_copy_of(memory + i * rows_part, maps, i * 64, own.first, own.queries, queries_filled, leads);
+                __smelt_ptx_tensor_copy_of(queries + i * rows_part, maps, i * 64, own.first, own.queries, queries_full, leads);
             for (int block = 0; block < own.blocks; block++) {
-                for (uint of = 0; of < 2; of++) {
-                    const uint filled = (of ? values_filled : keys_filled) + 8 * stage;
-                    __smelt_ptx_barrier_wait((of ? values_empty : keys_empty) + 8 * stage, parity);
-                    __smelt_ptx_barrier_expect(filled, tile, leads);
-                    for (uint i = 0; i < D / 64; i++)
-                        __smelt_ptx_tensor_copy_of(memory + (of ? values_at : keys_at) + stage * tile + i * part, maps + 128 + of * 128,
-                                                   i * 64, block * KEYS, of ? own.values : own.keys, filled, leads);
-                }
+                __smelt_ptx_barrier_wait(keys_empty + 8 * stage, parity);
+                copy_block(memory + keys_at + stage * tile, maps + 128, block * KEYS, own.keys, keys_filled + 8 * stage, leads);
+                due.copy(memory, maps, values_filled, values_empty, leads);
+                due = {true, stage, parity, own.values, block};
                 advance(stage, parity);
             }
         }
+        due.copy(memory, maps, values_filled, values_empty, leads);
         return;
     }
 
     __smelt_ptx_more_registers(registers);
     const uint lane = __smelt_ptx_lane(), half = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
-    const uint queries = memory + half * 64 * 128;
-    uint stage = 0, parity = 0, queries_parity = 0;
+    const int row_of_part = simdgroup % 4 * 16 + lane / 4, column = lane % 4 * 2;
+    uint stage = 0, parity = 0, queries_place = 0, queries_parity = 0, before = 0, parity_before = 0;
+    float scores[64], sums[D / 2];
+    uint weights[32] = {};
+    // Of the tile before: whether there is one, whose last weights wait for their product with values; whether that adds to others.
+    bool waits = false, add = false;
+    results_of_thread results;
     if (half == computing - 1) pass_turn(half);
-    for (uint step = 0; step < tiles.steps; step++) {
-        const uint number = tiles.number(step, size);
-        if (number == ~0u) continue;
+    for (; number != ~0u; number = tiles.next(step, size)) {
         const tile_of_rows own(number, size);
-        const int own_first = own.first + half * 64, row = own_first + simdgroup % 4 * 16 + lane / 4, column = lane % 4 * 2;
-        const head_mask own_mask = MASK_OF(own.batch, own.head_of_batch);
-        float scores[64], sums[D / 2];
-        uint weights[32];
-        rows_of_thread rows = {.first = row, .mask = own_mask, .scale = size.scale};
-        softmax_state state;
-        const float sink = SINK_OF(own.head_of_batch);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int at = row + i * 8;
-            rows.limit[i] = at >= size.rows ? 0 : size.causal ? min(size.keys, at + past + 1) : size.keys;
-#if ATTENTION_MASK == 4
-            rows.lines[i] = own_mask.lines + (long)min(at, size.rows - 1) * size.lines;
-            rows.columns[i] = own_mask.columns + (long)min(at, size.rows - 1) * WIDTH;
-            for (int j = 0; j < KEPT; j++)
-                rows.near[i][j] = *(device const vec<T, 2> *)(rows.columns[i] + (j * GRAIN * 2 + column) % WIDTH);
-#endif
-            state.top[i] = sink * log2_e;
-            state.sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
-        }
-        // Of the tile's blocks, those with keys that the warpgroup's rows see; at least one. Of tiles of 128 rows, it is mostly all.
-        const int seeing = size.causal && ROWS > 128 ? (own_first + 64 + past + KEYS - 1) / KEYS : own.blocks;
-        const int blocks = ROWS > 128 ? __smelt_ptx_broadcast(min(own.blocks, max(1, seeing))) : own.blocks;
+        const part_of_tile work(own, half, size);
+        rows_of_thread rows(work.first + row_of_part, column, MASK_OF(own.batch, own.head_of_batch), size);
+        softmax_state state(SINK_OF(own.head_of_batch), column);
         if (own.blocks == 0) {
-#pragma unroll
-            for (int i = 0; i < D / 2; i++) sums[i] = 0;
-        } else {
-            const int seen = size.causal ? min(size.keys, own_first + past + 1) : size.keys; // keys that all own rows see
-            __smelt_ptx_barrier_wait(queries_filled, queries_parity);
-            queries_parity ^= 1;
-            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
-            begin_scores(queries, memory + keys_at + stage * tile, scores);
-            __smelt_ptx_wgmma_finish(scores, 64, 0);
-            __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
-            __smelt_ptx_barrier_arrive(queries_empty, signals & (blocks == 1));
-            softmax(scores, KEYS <= seen, column, size, rows, state);
-            round_weights(scores, weights);
-            uint before = stage, parity_before = parity;
-            if (blocks > 1) {
-                advance(stage, parity);
-                __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
-            }
-            for (int block = 1; block < blocks; block++) {
-                take_turn(half);
-                begin_scores(queries, memory + keys_at + stage * tile, scores);
-                __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
-                begin_sums(weights, memory + values_at + before * tile, block > 1, sums);
-                pass_turn(half);
-                __smelt_ptx_wgmma_finish(scores, 64, 1);
-                __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
-                __smelt_ptx_barrier_arrive(queries_empty, signals & (block + 1 == blocks));
-                const int key = block * KEYS;
-                softmax(scores, key + KEYS <= seen, key + column, size, rows, state);
-                const uint done = before;
-                before = stage, parity_before = parity;
-                const bool is_last = block + 1 == blocks;
-                if (!is_last) advance(stage, parity);
-                // The next keys; after the last, their values. The branch in it keeps the exponentials before the wait below.
-                __smelt_ptx_barrier_wait((is_last ? values_filled : keys_filled) + 8 * stage, parity);
-                __smelt_ptx_wgmma_finish(sums, D / 2, 0);
-                __smelt_ptx_barrier_arrive(values_empty + 8 * done, signals);
-                round_weights(scores, weights);
-#pragma unroll
-                for (int i = 0; i < D / 2; i++) sums[i] *= state.scale[i / 2 % 2];
-            }
-            __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
-            begin_sums(weights, memory + values_at + before * tile, blocks > 1, sums);
-            __smelt_ptx_wgmma_finish(sums, D / 2, 0);
-            __smelt_ptx_barrier_arrive(values_empty + 8 * before, signals);
+            results_of_thread(state, own, rows.first, column, out, log_sums, size).store_zeros(column, size);
+            continue;
+        }
+        const uint queries = memory + queries_place * queries_size + half * 64 * 128, queries_read = queries_empty + 8 * queries_place;
+        __smelt_ptx_barrier_wait(queries_filled + 8 * queries_place, queries_parity);
+        advance_queries(queries_place, queries_parity);
+        __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
+        take_turn(half);
+        begin_scores(queries, memory + keys_at + stage * tile, scores);
+        // For the first tile, a product of what lies there: a branch would have products run one after another.
+        if (waits) __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
+        begin_sums(weights, memory + values_at + before * tile, add, sums);
+        pass_turn(half);
+        __smelt_ptx_wgmma_finish(scores, 64, 1);
+        __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
+        __smelt_ptx_barrier_arrive(queries_read, signals & (work.blocks == 1));
+        softmax(scores, KEYS <= work.seen, column, size, rows, state);
+        __smelt_ptx_barrier_wait(values_filled + 8 * stage, parity);
+        __smelt_ptx_wgmma_finish(sums, D / 2, 0);
+        __smelt_ptx_barrier_arrive(values_empty + 8 * before, signals & waits);
+        if (waits) results.store(sums, column, size);
+        round_weights(scores, weights);
+        before = stage, parity_before = parity;
+        if (work.blocks > 1) {
             advance(stage, parity);
+            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
         }
+        for (int block = 1; block < work.blocks; block++) {
+            take_turn(half);
+            begin_scores(queries, memory + keys_at + stage * tile, scores);
+            __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
+            begin_sums(weights, memory + values_at + before * tile, block > 1, sums);
+            pass_turn(half);
+            __smelt_ptx_wgmma_finish(scores, 64, 1);
+            __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
+            __smelt_ptx_barrier_arrive(queries_read, signals & (block + 1 == work.blocks));
+            const int key = block * KEYS;
+            softmax(scores, key + KEYS <= work.seen, key + column, size, rows, state);
+            const uint done = before;
+            before = stage, parity_before = parity;
+            const bool is_last = block + 1 == work.blocks;
+            if (!is_last) advance(stage, parity);
+            // The next keys; after the last, their values. The branch in it keeps the exponentials before the wait below.
+            __smelt_ptx_barrier_wait((is_last ? values_filled : keys_filled) + 8 * stage, parity);
+            __smelt_ptx_wgmma_finish(sums, D / 2, 0);
+            __smelt_ptx_barrier_arrive(values_empty + 8 * done, signals);
+            round_weights(scores, weights);
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float all = state.sum[i];
-            all += simd_shuffle_xor(all, 1);
-            all += simd_shuffle_xor(all, 2);
-            const float factor = all == 0 ? 0.0f : 1 / all;
-            const int at = row + i * 8;
-            if (at >= size.rows) continue;
-            const long line = (long)own.head * size.rows + at;
-            device T *const result = out + result_at(own.batch, own.head_of_batch, at, size) + column;
-            if (column == 0) log_sums[line] = log_of_sum(state.top[i], all);
-#pragma unroll
-            for (int j = 0; j < D / 8; j++)
-                if (j * 8 + column < size.value_depth)
-                    *(device vec<T, 2> *)(result + j * 8) =
-                        vec<T, 2>(T(sums[j * 4 + i * 2] * factor), T(sums[j * 4 + i * 2 + 1] * factor));
+            for (int i = 0; i < D / 2; i++) sums[i] *= state.scale[i / 2 % 2];
         }
-        // The other blocks only pass by. The turns keep a simdgroup from missing a phase of the barriers, which others may end. (Before
-        // the sums are stored, this loop would have wgmma instructions run one after another.)
-        for (int block = blocks; ROWS > 128 && block < own.blocks; block++) {
+        results = results_of_thread(state, own, rows.first, column, out, log_sums, size);
+        waits = true, add = work.blocks > 1;
+        advance(stage, parity);
+        // The other blocks only pass by. The turns keep a simdgroup from missing a phase of the barriers, which others may end.
+        for (int block = work.blocks; ROWS > 128 && block < own.blocks; block++) {
             __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
             __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
             __smelt_ptx_barrier_wait(values_filled + 8 * stage, parity);
@@ -432,4 +513,9 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             pass_turn(half);
         }
     }
+    if (!waits) return;
+    __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
+    begin_sums(weights, memory + values_at + before * tile, add, sums);
+    __smelt_ptx_wgmma_finish(sums, D / 2, 0);
+    results.store(sums, column, size);
 }
