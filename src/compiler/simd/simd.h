@@ -374,6 +374,7 @@ void simd_keep_tests_apart(struct simd *s);
  * a chunk. */
 bool emit_inside_is_once(struct simd *s, LLVMValueRef call);
 void emit_inside(struct simd *s, LLVMValueRef call, int chunk);
+/* leaves.c — questions of loops. */
 void emit_leaves(struct simd *s, LLVMValueRef call);
 /* The answer that tests of this loop wait for, if it comes before the loop and all of them run in each round;
  * else NULL. */
