@@ -410,6 +410,18 @@ static int guarded_lanes(struct simd *s, int lanes, int chunk_lanes) {
     return lanes;
 }
 
+/* Code that computes with narrow numbers only gets more lanes per chunk: that of gangs inside the kernel's
+ * guards, if it has guards. */
+static smelt_status widen_chunks(struct simd *s, bool guarded) {
+    if (!simd_may_be_narrow(s)) return SMELT_OK;
+    s->speculating = guarded;
+    if (guarded) TRY(analyse(s));
+    int chunk_lanes = simd_narrow_lanes(s);
+    s->speculating = false;
+    if (chunk_lanes > s->chunk_lanes && s->lanes % chunk_lanes == 0) set_lanes(s, s->lanes, chunk_lanes);
+    return analyse(s);
+}
+
 static smelt_status try_many(struct simd *s, bool *done) {
     int chunk_lanes = s->vector_bits / 32, lanes = most_lanes(s->code);
     int instructions = count_instructions(s), carried = carried_values(s->entry, false);
@@ -430,10 +442,11 @@ static smelt_status try_many(struct simd *s, bool *done) {
             set_lanes(s, fewer, chunk_lanes);
             TRY(analyse(s));
         }
-        return try_guarded(s, all_lanes_run_all, done);
+        TRY(try_guarded(s, all_lanes_run_all, done));
+        return *done && !s->refused ? widen_chunks(s, true) : SMELT_OK;
     }
     *done = all_lanes_run_all(s) && !speculation_pays(s);
-    return SMELT_OK;
+    return *done ? widen_chunks(s, false) : SMELT_OK;
 }
 
 /* Whether each innermost loop that carries more than the registers hold is written in parts. Others do not

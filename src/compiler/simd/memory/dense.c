@@ -27,9 +27,10 @@ bool dense_suits(const struct simd *s, int64_t size, int count) {
 }
 
 /* With 256 bits, three elements per lane take as few shuffles as stores of single elements do. Other numbers
- * that are not powers of two take more, and powers of two are transposed. With 512 bits, only seven halves do
- * (Zen 5: 1.2 times as long as stores of single ones). */
+ * that are not powers of two take more, and powers of two are transposed, except two bytes, which one shuffle
+ * interleaves. With 512 bits, only seven halves do (Zen 5: 1.2 times as long as stores of single ones). */
 bool dense_suits_stores(const struct simd *s, int64_t size, int count) {
+    if (count * size == 2) return s->chunk_lanes >= s->vector_bits / 32;
     if (s->vector_bits == 512) return is_whole(s) && size <= WORD_BYTES && !(size == 2 && count == 7);
     return is_whole(s) && size <= WORD_BYTES && count == 3;
 }

@@ -84,14 +84,16 @@ static const int64_t *lane_offsets(struct simd *s, LLVMValueRef address) {
 static bool pays(struct simd *s, struct neighbours *group) {
     const int64_t *offsets = lane_offsets(s, access_address(group->place));
     int64_t size = access_size(s, group->place);
-    if (group->count * size < 4) return false;
+    bool load = access_is_load(group->place), narrow = group->count * size < 4;
+    if (narrow && (load || !offsets)) return false;
     group->apart = !offsets;
     if (!offsets) return true;
     if (neighbours_are_apart_by(s, offsets, 0) || neighbours_are_apart_by(s, offsets, size)) return false;
-    bool close = are_close(s, offsets, size), load = access_is_load(group->place);
+    bool close = are_close(s, offsets, size);
     group->apart = !close;
     bool suits = load ? dense_suits(s, size, group->count) : dense_suits_stores(s, size, group->count);
     group->dense = suits && neighbours_are_apart_by(s, offsets, group->count * size);
+    if (narrow) return group->dense_only = group->dense;
     if (s->vector_bits == 512 &&
         ((size >= 4 && close) || (group->count < 4 && are_few_rows(s, offsets, size))))
         return group->dense_only = group->dense;
