@@ -24,16 +24,18 @@ METAL_FUNC float limit(float x, float low, float high) { // NaN stays
 METAL_FUNC float power_of_two(int k) { return from_bits((uint)(k + 127) << 23); }
 METAL_FUNC int without_rounder(float z) { return (int)(bits(z) - bits(__SMELT_ROUNDER)); } // k of __SMELT_ROUNDER + k
 
-// 2^k for -252 <= k <= 254 as two factors, of which one is 0 for k = -253 and -254. `z` is the float __SMELT_ROUNDER + k; the
-// bits of __SMELT_ROUNDER itself are shifted out. A product that is subnormal or underflows takes a CPU 100 times as long
-// as others, and attention takes the exponential of -INFINITY for each key that a mask hides. So the functions below map
-// arguments far below those whose result rounds to 0 to these last two k.
+// 2^k for -252 <= k <= 254 as two factors, of which one is 0 for k = -253 and -254. `z` is the float __SMELT_SCALE_ROUNDER + k,
+// whose low bits hold k + 254: half of them are the exponent of the first factor, the rest that of the second one. The bits of
+// __SMELT_ROUNDER are shifted out. A product that is subnormal or underflows takes a CPU 100 times as long as others, and
+// attention takes the exponential of -INFINITY for each key that a mask hides. So the functions below map arguments far
+// below those whose result rounds to 0 to these last two k. (src/compiler/ptx/arithmetic/powers.c looks for these operations.)
+#define __SMELT_SCALE_ROUNDER (__SMELT_ROUNDER + 254.0f)
 struct factors {
   float first, second;
 };
 METAL_FUNC factors power_of_two_parts(float z) {
-  uint half_way = bits(z) >> 1;
-  return {from_bits((half_way << 23) + 0x3f800000u), from_bits((bits(z) - half_way << 23) + 0x3f800000u)};
+  uint first = (bits(z) << 22) & 0x7f800000u;
+  return {from_bits(first), from_bits((bits(z) << 23) - first)};
 }
 
 // p * 2^k, rounded once.
@@ -65,18 +67,18 @@ METAL_FUNC float exp_minus_one(float r) {
   return __builtin_fmaf(p, r * r, r);
 }
 
-// x = k * ln(2) + r, z = __SMELT_ROUNDER + k; |x| at most a few hundred.
+// x = k * ln(2) + r, z = rounder + k; |x| at most a few hundred.
 struct exp_parts {
   float r, z;
 };
-METAL_FUNC exp_parts exp_reduce(float x) {
-  float z = __builtin_fmaf(x, __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
+METAL_FUNC exp_parts exp_reduce(float x, float rounder = __SMELT_ROUNDER) {
+  float z = __builtin_fmaf(x, __SMELT_LOG2E, rounder), n = z - rounder;
   float r = __builtin_fmaf(n, -__SMELT_LN2_HIGH, x);
   return {__builtin_fmaf(n, -__SMELT_LN2_LOW, r), z};
 }
 
 METAL_FUNC float exp(float x) {
-  exp_parts e = exp_reduce(limit(x, -176.0f, 89.0f));
+  exp_parts e = exp_reduce(limit(x, -176.0f, 89.0f), __SMELT_SCALE_ROUNDER);
   return scale_one_plus(exp_minus_one(e.r), e.z);
 }
 
@@ -94,8 +96,8 @@ METAL_FUNC float exp_for_half(float x) {
   return p * from_bits((bits(z) << 23) + 0x3f800000u);
 }
 METAL_FUNC float exp_for_bfloat(float x) {
-  float t = limit(x, -176.0f, 89.0f), z = __builtin_fmaf(t, __SMELT_LOG2E, __SMELT_ROUNDER);
-  float r = __builtin_fmaf(z - __SMELT_ROUNDER, -__SMELT_LN2_HIGH, t);
+  float t = limit(x, -176.0f, 89.0f), z = __builtin_fmaf(t, __SMELT_LOG2E, __SMELT_SCALE_ROUNDER);
+  float r = __builtin_fmaf(z - __SMELT_SCALE_ROUNDER, -__SMELT_LN2_HIGH, t);
   float p = 0x1.548cbap-5f;
   p = __builtin_fmaf(p, r, 0x1.57f2b4p-3f);
   p = __builtin_fmaf(p, r, 0x1.000764p-1f);
@@ -114,14 +116,14 @@ METAL_FUNC float exp2_near_zero(float r) { // |r| <= 1/2
   return __builtin_fmaf(p, r, 1.0f);
 }
 METAL_FUNC float exp2(float x) {
-  float t = limit(x, -254.0f, 129.0f), z = t + __SMELT_ROUNDER;
-  return scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), z);
+  float t = limit(x, -254.0f, 129.0f), z = t + __SMELT_SCALE_ROUNDER;
+  return scale(exp2_near_zero(t - (z - __SMELT_SCALE_ROUNDER)), z);
 }
 
 // 10^x = 2^k * e^(r ln 10) with r = x - k log10(2).
 METAL_FUNC float exp10(float x) {
   float t = limit(x, -76.4f, 39.0f);
-  float z = __builtin_fmaf(t, 0x1.a934fp1f, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
+  float z = __builtin_fmaf(t, 0x1.a934fp1f, __SMELT_SCALE_ROUNDER), n = z - __SMELT_SCALE_ROUNDER;
   float r = __builtin_fmaf(n, -0x1.344136p-2f, t);
   r = __builtin_fmaf(n, 0x1.ec10cp-27f, r);
   float w = r * 0x1.26bb1cp1f, low = __builtin_fmaf(r, -0x1.12aabap-25f, __builtin_fmaf(r, 0x1.26bb1cp1f, -w));

@@ -1,5 +1,6 @@
 ; The greater and the smaller one of two floats, where a NaN gives the other one and equal numbers the first: one instruction, one
 ; comparison, one select. A comparison that is true for NaN is something else.
+; A limit that is a constant takes one instruction, unless the constant is a zero and the comparison chooses the other zero.
 ; run: ptx ptx-extremes
 ; expect: %{equal:…} = fcmp oeq float %x, %y
 ; expect: %{greater:…} = call float @llvm.maxnum.f32(float %x, float %y)
@@ -9,6 +10,9 @@
 ; expect: select i1 %{same:…}, float %x, float %{smaller:…}
 ; expect: select i1 %other, float %y, float %x
 ; expect: select i1 %nan.of.y, float %y, float %x
+; expect: call float @llvm.minimum.f32(float %x, float 8.900000e+01)
+; expect: call float @llvm.maxnum.f32(float %x, float 0.000000e+00)
+; expect: %kept = select i1 %below, float 0.000000e+00, float %x
 target datalayout = "e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
@@ -35,6 +39,15 @@ entry:
   %sum.2 = fadd float %sum, %third
   %sum.3 = fadd float %sum.2, %fourth
   store float %sum.3, ptr addrspace(1) %b, align 4
+  %over = fcmp ogt float %x, 8.900000e+01
+  %limited = select i1 %over, float 8.900000e+01, float %x
+  store volatile float %limited, ptr addrspace(1) %b, align 4
+  %positive = fcmp ogt float %x, 0.000000e+00
+  %relu = select i1 %positive, float %x, float 0.000000e+00
+  store volatile float %relu, ptr addrspace(1) %b, align 4
+  %below = fcmp olt float %x, 0.000000e+00
+  %kept = select i1 %below, float 0.000000e+00, float %x
+  store volatile float %kept, ptr addrspace(1) %b, align 4
   ret void
 }
 

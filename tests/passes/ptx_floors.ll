@@ -1,15 +1,19 @@
-; A sum of a square and a constant is at least as great as the constant, or NaN. The comparison of a number that may be anything stays, and
-; so does one that is true for NaN.
+; A sum of a square and a constant is at least as great as the constant, or NaN; the difference of a number and the greater one of it
+; and another one is at most 0. The comparison of a number that may be anything stays, and so does one that is true for NaN.
 ; run: ptx ptx-floors
 ; absent: %tiny
 ; absent: %not.tiny
 ; expect: %unknown = fcmp olt float %x
 ; expect: %or.nan = fcmp ult float %sum
 ; expect: %large = fcmp olt float %sum, 1.0
+; absent: %great
+; expect: %above = fcmp ogt float %difference, -1.0
+; expect: %other.way = fcmp ogt float %other.difference, 8.9
 target datalayout = "e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 
 declare float @llvm.fma.f32(float, float, float)
+declare float @llvm.maxnum.f32(float, float)
 
 define void @__smelt_entry(ptr nocapture readonly %context) {
 entry:
@@ -31,6 +35,16 @@ entry:
   %large = fcmp olt float %sum, 1.000000e+00
   %v = select i1 %large, float %u, float %x
   store float %v, ptr addrspace(1) %b, align 4
+  %most = call float @llvm.maxnum.f32(float %y, float %x)
+  %difference = fsub float %x, %most
+  %great = fcmp ogt float %difference, 8.900000e+01
+  %w = select i1 %great, float 8.900000e+01, float %difference
+  %above = fcmp ogt float %difference, -1.000000e+00
+  %w.2 = select i1 %above, float %w, float %x
+  %other.difference = fsub float %most, %x
+  %other.way = fcmp ogt float %other.difference, 8.900000e+01
+  %w.3 = select i1 %other.way, float %w.2, float %y
+  store float %w.3, ptr addrspace(1) %b, align 4
   ret void
 }
 

@@ -255,7 +255,8 @@ class Machine:
         elif operation == "shr":
             put(get(1) >> min(self.read(thread, operands[2]) & 0xFFFFFFFF, width(kind)))
         elif operation in ("min", "max"):
-            put(extreme(operation, get(1), get(2)))
+            a, b = get(1), get(2)
+            put(math.nan if "NaN" in name and (a != a or b != b) else extreme(operation, a, b))
         elif operation in ("div", "rem"):
             a, b = get(1), get(2)
             quotient = a / b if kind in FORMATS else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)

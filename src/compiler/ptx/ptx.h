@@ -168,10 +168,15 @@ smelt_status pass_ptx_halves(struct unit *unit);
 smelt_status pass_ptx_funnel(struct unit *unit);
 /* divisions.c — divisions of neighbours by the same number become one division and comparisons. */
 smelt_status pass_ptx_divisions(struct unit *unit);
-/* floors.c — comparisons of floats that are known not to be tiny. */
+/* floors.c — comparisons of floats that are known not to be tiny, or not to be great. */
 smelt_status pass_ptx_floors(struct unit *unit);
+/* powers.c — products by powers of two that are known not to be great need one factor instead of two. */
+smelt_status pass_ptx_powers(struct unit *unit);
 /* extremes.c — the greater or smaller one of two floats in three instructions. */
 smelt_status pass_ptx_extremes(struct unit *unit);
+/* … what the select `(x < y) | isnan(x) ? y : x` computes: 1, the greater one; -1, the smaller one; 0,
+ * something else. */
+int ptx_extreme_of(LLVMValueRef select, LLVMValueRef *x, LLVMValueRef *y);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
 /* counters.c — addresses of a loop that differ by what does not change in it share one counter. */

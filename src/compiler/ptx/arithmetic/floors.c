@@ -1,84 +1,15 @@
-/* Comparisons of floats whose result is known, because the float is at least as great as a constant, or NaN.
- * The square root, its reciprocal and logarithms scale their argument first if it is tiny; a sum of squares
- * and 0.0001 never is:
+/* Comparisons of floats whose result is known, because the float is at least, or at most, as great as a
+ * constant, or NaN. The square root, its reciprocal and logarithms scale their argument first if it is tiny;
+ * a sum of squares and 0.0001 never is. The exponential limits its argument; a negative one is not too great:
  *
- *     rsqrt(dot(d, d) + 1e-4f)
+ *     rsqrt(dot(d, d) + 1e-4f)    exp(-d * d)    exp(x - max(x, y))
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
-#include "compiler/ptx/ptx.h"
+#include "compiler/ptx/arithmetic/ranges.h"
 
 #include <math.h>
-#include <string.h>
 
 #define DEEPEST 8
-
-static double floor_of(LLVMValueRef value, int depth);
-
-static double least(double a, double b) {
-    return a < b ? a : b;
-}
-
-static double greatest(double a, double b) {
-    return a > b ? a : b;
-}
-
-/* Rounding keeps the order, so a rounded product is at least the rounded product of floors. */
-static double floor_of_product(LLVMValueRef a, LLVMValueRef b, int depth) {
-    if (a == b) return 0;
-    double first = floor_of(a, depth), second = floor_of(b, depth);
-    return first < 0 || second < 0 ? -INFINITY : (double)(float)(first * second);
-}
-
-/* Of two numbers of which neither is negative: a rounded sum is at least the greater floor. */
-static double floor_of_sum(double first, double second) {
-    return first < 0 || second < 0 ? -INFINITY : greatest(first, second);
-}
-
-/* A maximum is its other operand where one is NaN. */
-static double floor_of_maximum(LLVMValueRef a, LLVMValueRef b, int depth) {
-    double first = floor_of(a, depth), second = floor_of(b, depth), both = least(first, second);
-    if (LLVMIsAConstantFP(a)) both = greatest(both, first);
-    return LLVMIsAConstantFP(b) ? greatest(both, second) : both;
-}
-
-static double floor_of_call(LLVMValueRef call, int depth) {
-    const char *name = called_name(call);
-    LLVMValueRef first = LLVMGetNumOperands(call) > 1 ? LLVMGetOperand(call, 0) : NULL;
-    if (strcmp(name, "llvm.fabs.f32") == 0) return 0;
-    if (strcmp(name, "llvm.sqrt.f32") == 0) return 0;
-    if (strcmp(name, "llvm.maxnum.f32") == 0) return floor_of_maximum(first, LLVMGetOperand(call, 1), depth);
-    if (strcmp(name, "llvm.minnum.f32") == 0)
-        return least(floor_of(first, depth), floor_of(LLVMGetOperand(call, 1), depth));
-    if (strcmp(name, "llvm.fma.f32") != 0) return -INFINITY;
-    return floor_of_sum(floor_of_product(first, LLVMGetOperand(call, 1), depth),
-                        floor_of(LLVMGetOperand(call, 2), depth));
-}
-
-/* A number that a float does not fall below unless it is NaN. */
-static double floor_of(LLVMValueRef value, int depth) {
-    LLVMBool lost;
-    if (LLVMIsAConstantFP(value)) {
-        double number = LLVMConstRealGetDouble(value, &lost);
-        return isnan(number) ? -INFINITY : number;
-    }
-    if (depth == 0 || !LLVMIsAInstruction(value)) return -INFINITY;
-    LLVMValueRef first = LLVMGetNumOperands(value) ? LLVMGetOperand(value, 0) : NULL;
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMFMul:
-        return floor_of_product(first, LLVMGetOperand(value, 1), depth - 1);
-    case LLVMFAdd:
-        return floor_of_sum(floor_of(first, depth - 1), floor_of(LLVMGetOperand(value, 1), depth - 1));
-    case LLVMSelect:
-        return least(floor_of(LLVMGetOperand(value, 1), depth - 1),
-                     floor_of(LLVMGetOperand(value, 2), depth - 1));
-    case LLVMUIToFP:
-        return 0;
-    case LLVMCall:
-        return floor_of_call(value, depth - 1);
-    default:
-        return -INFINITY;
-    }
-}
 
 /* What the comparison of a float with a constant gives: 1 or 0; -1: unknown. */
 static int known_result(LLVMValueRef comparison) {
@@ -89,10 +20,19 @@ static int known_result(LLVMValueRef comparison) {
     LLVMRealPredicate predicate = LLVMGetFCmpPredicate(comparison);
     bool less = predicate == LLVMRealOLT || predicate == LLVMRealUGE;
     bool less_or_equal = predicate == LLVMRealOLE || predicate == LLVMRealUGT;
-    if (!less && !less_or_equal) return -1;
-    double limit = LLVMConstRealGetDouble(constant, &lost), floor = floor_of(number, DEEPEST);
-    if (!(less ? floor >= limit : floor > limit)) return -1;
-    return predicate == LLVMRealUGE || predicate == LLVMRealUGT;
+    bool greater = predicate == LLVMRealOGT || predicate == LLVMRealULE;
+    bool greater_or_equal = predicate == LLVMRealOGE || predicate == LLVMRealULT;
+    if (!less && !less_or_equal && !greater && !greater_or_equal) return -1;
+    double limit = LLVMConstRealGetDouble(constant, &lost);
+    struct range range = ptx_range_of(number, DEEPEST);
+    /* Whether the ordered comparison is false for all of the range. */
+    bool never = less            ? range.low >= limit
+                 : less_or_equal ? range.low > limit
+                 : greater       ? range.high <= limit
+                                 : range.high < limit;
+    if (!never) return -1;
+    return predicate == LLVMRealUGE || predicate == LLVMRealUGT || predicate == LLVMRealULE ||
+           predicate == LLVMRealULT;
 }
 
 smelt_status pass_ptx_floors(struct unit *unit) {
