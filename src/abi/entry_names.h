@@ -8,6 +8,7 @@
 #define BINDINGS_NAME "__smelt_bindings"   /* the table of its parameters */
 #define TENSORS_NAME "__smelt_tensors"     /* which of them are tensors, and of what kind */
 #define GUARDS_NAME "__smelt_guards"       /* which of them function constants guard */
+#define APART_NAME "__smelt_apart"         /* a variable: contraction is off somewhere in the text */
 
 /* Function constants: src/compiler/passes/constants.c says what follows. */
 #define CONSTANT_NAME "smelt_constant_"

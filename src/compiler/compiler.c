@@ -90,13 +90,25 @@ static bool drops_names(struct unit *unit) {
     return binary && request->output == COMPILE_OBJECT && !unit->target->tells_names;
 }
 
+/* Whether pass_contract may find sums of products of vectors, by the symbols of bitcode: temporaries have
+ * names by which it knows them. */
+static bool has_vector_sums(const struct compile_request *request) {
+    static const char *const sums[] = {"8__vectorpl", "8__vectorpL", "8__vectormi", "8__vectormI"};
+    if (!memmem(request->bitcode, request->bitcode_size, "8__vectorml", 11)) return false;
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (memmem(request->bitcode, request->bitcode_size, sums[i], 11)) return true;
+    return false;
+}
+
 /* Messages of tests have the names of private arrays, which are names of instructions. */
+static bool reads_names(struct unit *unit) {
+    return !drops_names(unit) || unit->request->shape.tested || has_vector_sums(unit->request);
+}
+
+/* Names that only the first passes need go afterwards. */
 static void take_names(struct unit *unit) {
-    bool drops = drops_names(unit);
-    if (!unit->request->shape.tested) return;
-    unit_keep_private_names(unit);
-    if (drops) unit_drop_names(unit);
-    LLVMContextSetDiscardValueNames(unit->context, drops);
+    if (unit->request->shape.tested) unit_keep_private_names(unit);
+    unit->drops_names = drops_names(unit) && reads_names(unit);
 }
 
 static void take_module(struct unit *unit, LLVMModuleRef module) {
@@ -106,7 +118,7 @@ static void take_module(struct unit *unit, LLVMModuleRef module) {
 }
 
 static smelt_status read_bitcode(struct unit *unit) {
-    LLVMContextSetDiscardValueNames(unit->context, drops_names(unit) && !unit->request->shape.tested);
+    LLVMContextSetDiscardValueNames(unit->context, !reads_names(unit));
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
         unit->request->bitcode, unit->request->bitcode_size, "kernel");
     char *message = NULL;

@@ -28,6 +28,7 @@ struct unit {
     bool smaller;                       /* a budget is exceeded: it must be compiled in the next form */
     bool unrolls;                       /* the source asks for loops to be unrolled (rolled.c) */
     uint64_t refused_unrolling;         /* instructions of a loop that is not, if not 0 (unrolled.c) */
+    bool drops_names;                   /* once the module is contracted */
     bool simplified;                    /* most of its code was optimised before it was inlined */
     bool long_thread;                   /* fewer passes optimise it (budget_find_long) */
     bool alike;                         /* simdgroups multiply together (ptx/matrix/alike.c) */
@@ -194,6 +195,9 @@ smelt_status pass_indexes(struct unit *unit);
 /* guard.c — integer division, shifts: defined results where C++ leaves them undefined; contraction fixed as
  * fma. */
 smelt_status pass_guard(struct unit *unit);
+/* contract.c — products of vectors that are added within a statement become fma. Requires: the module as
+ * clang wrote it. */
+smelt_status pass_contract(struct unit *unit);
 /* leave.c — threads that leave a loop, or return, through blocks that only branch do so directly. */
 smelt_status pass_leave(struct unit *unit);
 /* returns.c — marks of returns in functions that the kernel calls end the thread, or go. */

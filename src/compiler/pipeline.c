@@ -70,13 +70,23 @@ static smelt_status prepare_alike(struct unit *unit) {
     return query && LLVMGetFirstUse(query) ? run_passes(unit, UNROLL_FIRST) : SMELT_OK;
 }
 
+static smelt_status drop_names(struct unit *unit) {
+    if (!unit->drops_names) return SMELT_OK;
+    unit_drop_names(unit);
+    LLVMContextSetDiscardValueNames(unit->context, true);
+    return SMELT_OK;
+}
+
 /* ---- The passes of all engines. */
 
-static const struct pass of_bitcode[] = {PASS("specialise", pass_specialise),
+static const struct pass of_bitcode[] = {PASS("contract", pass_contract),
+                                         PASS(NULL, drop_names),
+                                         PASS("specialise", pass_specialise),
                                          PASS("declare", pass_declare),
                                          PASS("assertions", pass_assertions),
                                          PASS("hints", pass_hints),
                                          LLVM_PASSES("globaldce"), /* other functions of the file */
+
                                          PASS("rolled", pass_rolled),
                                          PASS("outlined", pass_outlined),
                                          PASS("alignment", pass_alignment),

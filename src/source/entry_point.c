@@ -202,6 +202,8 @@ smelt_status program_add_entry_point(const struct program *program, const struct
     add_checks(program, entry, text);
     text_add(text, "#line 1 \"<entry point>\"\n");
     if (program->air_functions) text_add(text, "__SMELT_AIR_FUNCTIONS\n");
+    if (program->apart)
+        text_add(text, "extern \"C\" __attribute__((used)) const bool " APART_NAME " = true;\n");
     add_bindings(entry, text);
     add_call(entry, text);
     close_namespace(entry->scope, text);

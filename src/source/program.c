@@ -20,6 +20,24 @@ static bool has_air_labels(const struct tokens *tokens) {
     return false;
 }
 
+static bool text_has(const char *text, uint32_t length, const char *word) {
+    return memmem(text, length, word, strlen(word)) != NULL;
+}
+
+/* #pragma METAL fp contract(off), clang's or C's. */
+static bool has_contraction_off(const struct tokens *tokens) {
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        const struct token *token = &tokens->items[i];
+        if (token->kind != TOKEN_DIRECTIVE) continue;
+        const char *text = tokens->text + token->start;
+        if (text_has(text, token->length, "pragma") &&
+            (text_has(text, token->length, "contract") || text_has(text, token->length, "FP_CONTRACT")) &&
+            (text_has(text, token->length, "off") || text_has(text, token->length, "OFF")))
+            return true;
+    }
+    return false;
+}
+
 smelt_status program_create(const char *text, size_t length, struct program *program) {
     struct program p = {0};
     struct structure structure;
@@ -32,6 +50,7 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
     for (uint32_t i = 0; status == SMELT_OK && i < p.input.count && !p.tensors; i++)
         p.tensors = token_is(&p.input, i, "tensor");
     if (status == SMELT_OK) p.air_functions = has_air_labels(&p.input);
+    if (status == SMELT_OK) p.apart = has_contraction_off(&p.input);
     if (status == SMELT_OK) p.refusal = refusal_find(&p.input, &structure, &p.arena);
     if (status == SMELT_OK)
         status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions, &p.objects);

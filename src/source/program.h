@@ -75,6 +75,7 @@ struct program {
     bool tensors;           /* its text has the word */
     bool objects;           /* its methods have their objects as parameters, as in C++23 */
     bool air_functions;     /* it declares functions by labels "air.…" (prelude: smelt_air.h) */
+    bool apart;             /* a pragma turns contraction off */
 };
 
 /* COMPILE with a located message for text whose structure cannot be parsed. Free with program_free, on
