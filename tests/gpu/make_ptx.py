@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes PTX of every kernel that the GPU suite runs, without a GPU: of the cases of tests/kernels, of all entries of tests/ml, of
-the random kernels that once failed. Where an assembler for PTX is in PATH (ptxas), it must take each.
+the random kernels that once failed. Each must be well formed (tests/ptx/text.py), and where an assembler for PTX is in PATH
+(ptxas), it must take each.
 
-Usage: make_ptx.py SMELT [--only REGEX] [--jobs N] [--every N] [--keep FOLDER] [--target sm_90a]
+Usage: make_ptx.py SMELT [--only REGEX] [--jobs N] [--every N] [--keep FOLDER] [--target sm_90a]…
 """
 import argparse
 import concurrent.futures
@@ -16,6 +17,10 @@ import sys
 import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS / "ptx"))
+
+from text import problems_of  # noqa: E402
+
 
 def of_cases(smelt, folder):
     sys.argv = ["run_case.py"]
@@ -36,9 +41,9 @@ def of_families(smelt):
             yield f"ml_{path.stem}.{entry}", [smelt, "show", path, entry]
 
 
-def show(command, options):
+def show(command, target):
     """Function constants without which there is no code are 1."""
-    command = [*map(str, command), "--stage", "ptx", "--target", options.target]
+    command = [*map(str, command), "--stage", "ptx", "--target", target]
     while True:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1500)
         lacking = re.search(r"function constant (\d+) .*has no value", done.stderr)
@@ -47,18 +52,26 @@ def show(command, options):
         command += ["--constant", f"{lacking.group(1)}=1"]
 
 
-def make(name, command, options, folder):
+def make(name, command, target, options, folder):
     """What is wrong with one; None if nothing."""
-    done = show(command, options)
+    done = show(command, target)
     if done.returncode != 0:
         return (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
-    path = folder / f"{name}.ptx"
+    problems = problems_of(done.stdout, target)
+    if problems:
+        return f"{len(problems)} problems in its text: {problems[0]}"
+    path = folder / f"{name}.{target}.ptx"
     path.write_text(done.stdout)
     if not options.ptxas:
         return None
-    done = subprocess.run([options.ptxas, f"-arch={options.target}", "-o", os.devnull, str(path)], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([options.ptxas, f"-arch={target}", "-o", os.devnull, str(path)], capture_output=True, text=True,
+                          check=False)
     return None if done.returncode == 0 else "ptxas: " + (done.stdout + done.stderr).strip()[:500]
+
+
+def make_all(name, command, options, folder):
+    """For one target after another: the first one's run of clang serves all."""
+    return [f"{target}: {problem}" for target in options.target if (problem := make(name, command, target, options, folder))]
 
 
 def main():
@@ -68,8 +81,9 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="of the kernels, one in so many (SMELT_TEST_FULL=1: all)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=pathlib.Path, help="where the PTX is kept")
-    parser.add_argument("--target", default="sm_90a")
+    parser.add_argument("--target", action="append", help="sm_90a unless given; may be repeated")
     options = parser.parse_args()
+    options.target = options.target or ["sm_90a"]
     options.ptxas = shutil.which("ptxas")
     failed = 0
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -78,11 +92,11 @@ def main():
         smelt = options.smelt.resolve()
         kernels = [(n, c) for n, c in [*of_cases(smelt, folder), *of_families(smelt)] if re.search(options.only, n)]
         kernels = kernels[::1 if "SMELT_TEST_FULL" in os.environ else options.every]
-        for (name, _), problem in zip(kernels, pool.map(lambda k: make(k[0], k[1], options, folder), kernels)):
-            if problem:
-                failed += 1
-                print(f"{name}: {problem}", flush=True)
-    print(f"PTX of {len(kernels)} kernels for {options.target}, {failed} failed"
+        for (name, _), problems in zip(kernels, pool.map(lambda k: make_all(k[0], k[1], options, folder), kernels)):
+            failed += bool(problems)
+            for problem in problems:
+                print(f"{name}, {problem}", flush=True)
+    print(f"PTX of {len(kernels)} kernels for {' and '.join(options.target)}, {failed} failed"
           + ("" if options.ptxas else "; not assembled: there is no ptxas in PATH"))
     return 1 if failed else 0
 

@@ -43,13 +43,25 @@ static void test_a_capture_survives(void **state) {
     OK(smelt_array_is_ready(y, &ready));
     assert_true(ready);
     expect_failure(smelt_stream_wait(stream), SMELT_ERROR_INVALID_ARGUMENT,
-                   "stream: its owner captures it, so there is nothing to wait for");
+                   "stream: its owner captures it, so there is nothing to wait for; expected a stream whose "
+                   "capture has ended");
+    expect_failure(
+        smelt_stream_is_done(stream, &ready), SMELT_ERROR_INVALID_ARGUMENT,
+        "stream: its owner captures it, so nothing runs on it; expected a stream whose capture has "
+        "ended");
     OK(smelt_device_wait("cuda"));
     assert_int_equal(driver->capture_end(mine, &graph), CUDA_SUCCESS);
     assert_int_equal(driver->graph_instantiate(&executable, graph, 0), CUDA_SUCCESS);
     for (int i = 0; i < 2; i++) assert_int_equal(driver->graph_launch(executable, mine), CUDA_SUCCESS);
     OK(smelt_stream_wait(stream));
     assert_true(value_of(y, 3) == 16); /* twice 2 * 4 */
+    /* The next release unloads the one of the capture, too; the captured code stays. */
+    assert_int_equal(fake->alive("module"), 2);
+    smelt_function *later = function_of(AXPY_FILE, "axpy");
+    desc.stream = beside;
+    OK(smelt_function_run(later, &desc));
+    smelt_function_release(later);
+    assert_int_equal(fake->alive("module"), 1);
     driver->graph_executable_destroy(executable);
     driver->graph_destroy(graph);
     smelt_array_release(x);

@@ -149,9 +149,11 @@ static void wrong_recordings_are_refused(void **state) {
     refused(smelt_stream_record_begin(a), SMELT_ERROR_INVALID_ARGUMENT,
             "stream record: the stream is already recording");
     refused(smelt_stream_wait(a), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is recording, so there is nothing to wait for");
-    refused(smelt_array_to(x, "cpu", a, &result), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is recording, so it has no results to read");
+            "stream: it is recording, so there is nothing to wait for; expected a stream whose recording has "
+            "ended");
+    refused(
+        smelt_array_to(x, "cpu", a, &result), SMELT_ERROR_INVALID_ARGUMENT,
+        "stream: it is recording, so it has no results to read; expected a stream whose recording has ended");
     refused(smelt_array_to(host, "cuda", a, &result), SMELT_ERROR_INVALID_ARGUMENT,
             "stream: it is recording, and a replay could not copy from the host again; expected arrays on "
             "the device");

@@ -41,7 +41,8 @@ struct cuda_gpu {
     struct cuda_stream *default_stream;
     struct cuda_stream *streams; /* all that are in use */
     uint32_t streams_made;
-    atomic_bool left_running; /* kernels may run on streams that have left the list */
+    struct cuda_module *left_loaded; /* released during a capture: module.h */
+    atomic_bool left_running;        /* kernels may run on streams that have left the list */
     struct cuda_staging staging;
 };
 

@@ -221,28 +221,67 @@ void cuda_module_launched(struct cuda_module *module, struct cuda_stream *stream
     if (cuda_stream_records(stream) || cuda_stream_is_captured(stream)) atomic_store(&module->recorded, true);
 }
 
-/* Launches of it may be in flight. If nothing can tell, since the stream is captured meanwhile, it stays
- * loaded.
- */
-static void unload(struct cuda_gpu *gpu, struct cuda_module *module) {
-    CUcontext previous;
-    if (atomic_load(&module->recorded) || !cuda_enter_release(gpu, module->epoch, &previous)) return;
-    const char *message = smelt_error();
-    char *kept_message = string_copy(message, strlen(message));
-    bool ended;
-    if (cuda_finish_launches(gpu, &ended) != SMELT_OK) {
-        if (kept_message) error_record("%s", kept_message);
-    } else if (ended) {
-        cuda_note(gpu, gpu->driver->module_unload(module->handle));
-    }
-    free(kept_message);
-    cuda_leave(gpu, previous);
+/* ---- Modules that are released while the owner of a stream captures it: whether launches before the capture
+ * have ended cannot be told until it is over. */
+
+static struct cuda_module *take_left(struct cuda_gpu *gpu) {
+    pthread_mutex_lock(&gpu->lock);
+    struct cuda_module *modules = gpu->left_loaded;
+    gpu->left_loaded = NULL;
+    pthread_mutex_unlock(&gpu->lock);
+    return modules;
 }
 
-void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module) {
-    if (module) unload(gpu, module);
+static void leave_loaded(struct cuda_gpu *gpu, struct cuda_module *modules) {
+    struct cuda_module *last = modules;
+    while (last->before) last = last->before;
+    pthread_mutex_lock(&gpu->lock);
+    last->before = gpu->left_loaded;
+    gpu->left_loaded = modules;
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+static void free_all(struct cuda_module *module) {
     for (struct cuda_module *before; module; module = before) {
         before = module->before;
         free(module);
     }
+}
+
+static void unload_all(struct cuda_gpu *gpu, const struct cuda_module *module) {
+    for (; module; module = module->before)
+        if (module->epoch == atomic_load(&gpu->epoch))
+            cuda_note(gpu, gpu->driver->module_unload(module->handle));
+}
+
+/* The module and those left before, whose launches may be in flight, when all have ended. The GPU's context
+ * is current. */
+static void unload(struct cuda_gpu *gpu, struct cuda_module *module) {
+    const char *message = smelt_error();
+    char *kept_message = string_copy(message, strlen(message));
+    bool ended = true;
+    module->before = take_left(gpu); /* first: those that come later may not have ended then */
+    if (cuda_finish_launches(gpu, &ended) != SMELT_OK) {
+        if (kept_message) error_record("%s", kept_message);
+    } else if (ended) {
+        unload_all(gpu, module);
+    }
+    if (ended)
+        free_all(module);
+    else
+        leave_loaded(gpu, module);
+    free(kept_message);
+}
+
+void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module) {
+    CUcontext previous;
+    if (!module) return;
+    free_all(module->before);
+    module->before = NULL;
+    if (atomic_load(&module->recorded) || !cuda_enter_release(gpu, module->epoch, &previous)) {
+        free(module);
+        return;
+    }
+    unload(gpu, module);
+    cuda_leave(gpu, previous);
 }

@@ -160,7 +160,10 @@ smelt_status cuda_copy_out(struct cuda_stream *stream, void *to, CUdeviceptr fro
     struct arrivals arrivals = {.count = 0};
     smelt_status status = SMELT_OK;
     if (cuda_stream_records(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, so it has no results to read");
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "stream: it is recording, so it has no results to read; expected a stream whose recording has "
+            "ended");
     uint64_t before = cuda_stream_pending(stream);
     struct cuda_mark mark = cuda_mark_begin(stream);
     for (size_t at = 0; status == SMELT_OK && (at < bytes || arrivals.count);) {

@@ -255,10 +255,13 @@ smelt_status cuda_stream_finish(struct cuda_stream *stream) {
     bool closed = stream->closed;
     pthread_mutex_unlock(&stream->lock);
     if (cuda_stream_records(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, so there is nothing to wait for");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: it is recording, so there is nothing to wait for; expected a stream whose "
+                    "recording has ended");
     if (!closed && cuda_stream_is_captured(stream))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: its owner captures it, so there is nothing to wait for");
+                    "stream: its owner captures it, so there is nothing to wait for; expected a stream whose "
+                    "capture has ended");
     struct trace_span span = trace_begin();
     CUresult result =
         closed ? gpu->driver->event_wait(stream->marker) : gpu->driver->stream_wait(stream->handle);
@@ -275,9 +278,13 @@ smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done) {
     bool closed = stream->closed;
     pthread_mutex_unlock(&stream->lock);
     if (cuda_stream_records(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, so nothing runs on it");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: it is recording, so nothing runs on it; expected a stream whose recording has "
+                    "ended");
     if (!closed && cuda_stream_is_captured(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: its owner captures it, so nothing runs on it");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: its owner captures it, so nothing runs on it; expected a stream whose capture "
+                    "has ended");
     CUresult result =
         closed ? gpu->driver->event_query(stream->marker) : gpu->driver->stream_query(stream->handle);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
