@@ -138,6 +138,8 @@ smelt_status pass_declare(struct unit *unit);
 void declare_convergent(struct unit *unit, LLVMValueRef function);
 /* … it only computes its value from its arguments. */
 void declare_pure(struct unit *unit, LLVMValueRef function);
+/* … so it does, but may not be called where the source does not call it. */
+void declare_in_place(struct unit *unit, LLVMValueRef function);
 /* … it may have effects, but none on the kernel's memory. */
 void declare_apart(struct unit *unit, LLVMValueRef function);
 /* ptx/matrix/alike.c — finds tensor operations of simdgroups that the whole threadgroup executes alike. */

@@ -204,3 +204,29 @@ kernel void not_ignored(device const int *a [[buffer(0)]], device int *o [[buffe
   int quotient = 7 / a[i]; // SM010
   o[i] = quotient; // smelt: ignore SM010: the line above is meant, not this one
 }
+
+// ---- What is computed under a condition is not looked at where that does not hold.
+
+// run: -b 0=arange:float32:64 -b 1:out:int32:64 --grid 64 --threadgroup 48
+kernel void under_conditions(device const float *x [[buffer(0)]], device int *o [[buffer(1)]],
+                             uint i [[thread_position_in_grid]]) {
+  uint mask = i < 32 ? 1u << i : 0u;
+  if (i >= 40) mask = 5 >> (i - 40);
+  float far = x[i] * 1e8f;
+  int near = far < 2e9f ? int(far) : 0;
+  int sum = i < 10 ? int(i) + (INT_MAX - 10) : 0;
+  int quotient = i ? 100 / int(i) : 0;
+  int product = i < 20 ? int(i) * 100000000 : 0;
+  int negative = i > 3 ? -int(i) : 3;
+  o[i] = int(mask) ^ near ^ sum ^ quotient ^ product ^ negative ^ int(simd_ballot(i > 5).all());
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:int32:64 --grid 64 --threadgroup 48
+kernel void under_wrong_conditions(device const float *x [[buffer(0)]], device int *o [[buffer(1)]],
+                                   uint i [[thread_position_in_grid]]) {
+  uint mask = i < 34 ? 1u << i : 0u; // SM009
+  float far = x[i] * 1e8f;
+  int near = far < 3e9f ? int(far) : 0; // SM011
+  int sum = i < 12 ? int(i) + (INT_MAX - 10) : 0; // SM008
+  o[i] = int(mask) ^ near ^ sum;
+}

@@ -34,7 +34,7 @@ LLVMValueRef check_mark(struct unit *unit, enum check_operation operation, LLVMV
     if (detail) snprintf(name + length, sizeof name - (size_t)length, ".%s", detail);
     LLVMTypeRef type = LLVMFunctionType(types[0], types, count, false);
     LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
-    if (!function) declare_pure(unit, function = LLVMAddFunction(unit->module, name, type));
+    if (!function) declare_in_place(unit, function = LLVMAddFunction(unit->module, name, type));
     return LLVMBuildCall2(unit->builder, type, function, operands, count, "");
 }
 

@@ -63,6 +63,11 @@ void declare_pure(struct unit *unit, LLVMValueRef function) {
     for (int i = 0; i < 4; i++) add(unit, function, attributes[i]);
 }
 
+void declare_in_place(struct unit *unit, LLVMValueRef function) {
+    static const char *const attributes[] = {"nounwind", "willreturn", "memory"};
+    for (int i = 0; i < 3; i++) add(unit, function, attributes[i]);
+}
+
 void declare_apart(struct unit *unit, LLVMValueRef function) {
     static const char *const attributes[] = {"nounwind", "willreturn", "nomerge"};
     for (int i = 0; i < 3; i++) add(unit, function, attributes[i]);
