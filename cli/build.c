@@ -107,7 +107,7 @@ static const struct option options[] = {
     {"-D", "NAME[=TEXT]", "a macro, 1 without a text (may be repeated)", ADD(option_add_macro)},
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", ADD(option_set_math),
      .words = "safe relaxed fast"},
-    {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",
+    {"--metal-version", "VERSION", "language version: 3.2 (default), 4.1, 4.0, …",
      ADD(option_set_metal_version), .words = "3.2 4.0 4.1 3.1"},
     {"--verbose", NULL, "print errors in full, and the package's size", OPTION_FLAG,
      .offset = FIELD(verbose)},

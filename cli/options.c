@@ -33,7 +33,7 @@ static const struct option both[] = {
     {"-D", "NAME[=TEXT]", "a macro, 1 without a text (may be repeated)", ADD(option_add_macro)},
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", SET(option_set_math),
      .words = "safe relaxed fast"},
-    {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",
+    {"--metal-version", "VERSION", "language version: 3.2 (default), 4.1, 4.0, …",
      SET(option_set_metal_version), .words = "3.2 4.0 4.1 3.1"},
     {.name = "", .help = "\nBody form"},
     {"-i", "NAME=VALUE",
@@ -197,7 +197,7 @@ const struct command check_command = {
 
 const struct command show_command = {
     .name = "show",
-    .summary = "print a compilation stage of a kernel: source, rewritten, ir, asm",
+    .summary = "print a compilation stage of a kernel: source, …, ir, asm, ptx",
     .usage = "smelt show SOURCE [FUNCTION] [--stage STAGE | --after PASS | --why | --time] OPTIONS\n\n"
              "Prints a compilation stage of a kernel. The options are those of smelt run; only the dtypes "
              "and shapes of\n"
