@@ -1,10 +1,10 @@
 /* Sums of products that loops carry, in memory of their own.
  *
- * The phis and products through which a sum passes are its *stages*. A kernel with a tile of matrices has more
- * sums than registers, so each stage would be loaded, and stored for the next one: before and after the inner
- * loop, and on the edges of the outer one. Where no two stages are needed at the same time, all stages of a sum
- * lie in one place, and the edges between them are no code. Rows of two sums that products write side by side
- * (matrix_rows.c) are side by side there, too.
+ * The phis and products through which a sum passes are its *stages*. A kernel with a tile of matrices has
+ * more sums than registers, so each stage would be loaded, and stored for the next one: before and after the
+ * inner loop, and on the edges of the outer one. Where no two stages are needed at the same time, all stages
+ * of a sum lie in one place, and the edges between them are no code. Rows of two sums that products write
+ * side by side (matrix_rows.c) are side by side there, too.
  *
  * Requires: the matrices, in order. Establishes: matrix.sum. */
 #include "compiler/simd/matrix/matrix_sums.h"
@@ -21,8 +21,8 @@ static bool can_be_stage(const struct matrix *matrix) {
 
 /* The stage that the product adds to, or whose value the phi has along an edge; or NULL. */
 static struct matrix *addend_of(struct simd *s, const struct matrix *product) {
-    struct matrix *stage = matrix_of_halves(s, LLVMGetOperand(product->halves[0], 3),
-                                            LLVMGetOperand(product->halves[1], 3));
+    struct matrix *stage =
+        matrix_of_halves(s, LLVMGetOperand(product->halves[0], 3), LLVMGetOperand(product->halves[1], 3));
     return stage && can_be_stage(stage) ? stage : NULL;
 }
 
@@ -112,8 +112,8 @@ static void find_contents(const struct trace *t) {
     }
 }
 
-/* Whether the stage's value is there where the user of one of its halves needs it. A product adds to it where its
- * first half is. */
+/* Whether the stage's value is there where the user of one of its halves needs it. A product adds to it where
+ * its first half is. */
 static bool is_there(const struct trace *t, const struct matrix *stage, LLVMValueRef half,
                      LLVMValueRef user) {
     const struct matrix *own = matrix_of(t->s, user);
@@ -169,8 +169,8 @@ static void keep_carried(struct simd *s) {
 #define TILE_ROWS (2 * MATRIX_SIZE) /* of two left matrices */
 #define TILE_ROW_BYTES (4 * MATRIX_SIZE * 4)
 
-/* The sums of up to four products with one left matrix lie side by side; those with the next left matrix below
- * them. */
+/* The sums of up to four products with one left matrix lie side by side; those with the next left matrix
+ * below them. */
 static LLVMValueRef allocate_tile(struct simd *s) {
     unsigned count = (unsigned)(packed_count(s) * TILE_ROWS * TILE_ROW_BYTES / 4);
     LLVMValueRef tile = simd_slot(s, LLVMArrayType2(LLVMFloatTypeInContext(s->unit->context), count));
@@ -263,8 +263,7 @@ bool matrix_sum_is_neighbour(const struct matrix *a, const struct matrix *b) {
 LLVMValueRef matrix_sum_load(struct simd *s, const struct matrix *stage, int group, int row, int matrices) {
     LLVMTypeRef type =
         LLVMVectorType(LLVMFloatTypeInContext(s->unit->context), (unsigned)(matrices * MATRIX_SIZE));
-    LLVMValueRef load =
-        LLVMBuildLoad2(s->unit->builder, type, matrix_sum_address(stage, group, row), "");
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, matrix_sum_address(stage, group, row), "");
     LLVMSetAlignment(load, (unsigned)matrices * MATRIX_SIZE * 4);
     return load;
 }
