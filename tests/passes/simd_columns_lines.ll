@@ -1,5 +1,6 @@
-; With 512 bits, a short loop first runs as many rounds at once as there are words in a cache line, then four, and then the rest.
+; With 512 bits, and with 256 bits if the elements are words, a short loop first runs as many rounds at once as there are words in a cache line, then four, and then the rest.
 ; run: simd simd-columns cpu=x86-64-v4
+; run: simd simd-columns cpu=x86-64-v3
 ; expect: rows:
 ; expect: load float
 ; expect: load float

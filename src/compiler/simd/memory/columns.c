@@ -215,12 +215,13 @@ static bool keeps_from_stores(struct row_loop *l, LLVMValueRef load) {
     return true;
 }
 
-/* With 512 bits, a short loop first runs as many rounds at once as there are words in a cache line (lines.c),
- * and then fewer. Returns false for other loops. */
+/* A short loop first runs as many rounds at once as there are words in a cache line (lines.c), and then
+ * fewer: with 512 bits, and with 256 bits if the elements are words. Returns false for other loops. */
 static bool has_lines(struct row_loop *l, uint64_t narrowest) {
     const struct compile_request *request = l->unit->request;
-    return simd_vector_bits(request->cpu, request->features) == 512 && narrowest >= 2 &&
-           l->count <= MOST_LINE_INSTRUCTIONS;
+    int bits = simd_vector_bits(request->cpu, request->features);
+    bool suits = bits == 512 ? narrowest >= 2 : bits == 256 && narrowest == 4;
+    return suits && l->count <= MOST_LINE_INSTRUCTIONS;
 }
 
 /* The rounds to write at once: a vector of 128 bits of the narrowest row's elements; 0: no rows. */

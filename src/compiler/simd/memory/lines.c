@@ -3,8 +3,8 @@
  * in between where more of them are in one set of the first cache than it has ways: in rows whose length is a
  * power of two.
  *
- * Registers of 512 bits; a chunk of 16 lanes. Pieces are 16 bytes. Vectors of lanes i, i + lanes / parts, …
- * have a piece of each; they are transposed within the parts (transpose.c). */
+ * A chunk of 16 lanes in registers of 512 bits, or of 8 in registers of 256. Pieces are 16 bytes. Vectors of
+ * lanes i, i + lanes / parts, … have a piece of each; they are transposed within the parts (transpose.c). */
 #include "compiler/simd/lanes/lanes.h"
 #include "compiler/simd/memory/neighbours.h"
 
@@ -40,6 +40,14 @@ static void lanes_of_four(struct simd *s, LLVMValueRef const *vectors, int piece
     }
 }
 
+/* One of two lanes, of vectors with a piece of each. */
+static LLVMValueRef lane_of_two(struct simd *s, LLVMValueRef const *vectors, int pieces, int lane) {
+    LLVMValueRef pairs[2] = {NULL};
+    for (int from = 0; from < pieces; from += 2)
+        pairs[from / 2] = pick(s, vectors[from], vectors[from + 1], (const int[2]){lane, 2 + lane}, 2);
+    return pieces == 4 ? pick(s, pairs[0], pairs[1], (const int[4]){0, 1, 2, 3}, 4) : pairs[0];
+}
+
 void lanes_from_lines(struct simd *s, LLVMValueRef const *loaded, int count, int size, LLVMValueRef *values) {
     int pieces = count * size / PIECE_BYTES, parts = s->chunk_lanes * size / PIECE_BYTES,
         lanes = s->chunk_lanes / parts;
@@ -49,8 +57,8 @@ void lanes_from_lines(struct simd *s, LLVMValueRef const *loaded, int count, int
         if (parts == 4)
             pieces_of_four(s, together, pieces, own);
         else
-            for (int n = 0; n < 2; n++)
-                own[n] = pick(s, together[0], together[1], (const int[2]){n, 2 + n}, 2);
+            for (int n = 0; n < pieces; n++)
+                own[n] = pick(s, together[0], together[1], (const int[2]){n, pieces + n}, 2);
         for (int n = 0; n < pieces; n++) vectors[n][i] = own[n];
     }
     for (int n = 0; n < pieces; n++)
@@ -68,7 +76,7 @@ void lanes_to_lines(struct simd *s, LLVMValueRef const *values, int count, int s
         if (parts == 4)
             lanes_of_four(s, own, pieces, together);
         else
-            for (int n = 0; n < 2; n++) together[n] = pick(s, own[0], own[1], (const int[2]){n, 2 + n}, 2);
+            for (int part = 0; part < 2; part++) together[part] = lane_of_two(s, own, pieces, part);
         for (int part = 0; part < parts; part++) stored[part * lanes + i] = together[part];
     }
 }

@@ -152,12 +152,14 @@ static void add_group(struct simd *s, struct access **members, int count) {
 static bool are_lines(struct simd *s, struct access *const *row, int count) {
     LLVMValueRef first = row[0]->instruction;
     int64_t size = access_size(s, first);
-    if (s->vector_bits != 512 || s->chunk_lanes != 16 || (size != 4 && size != 2) ||
-        count * size < 2 * MOST_TOGETHER || LLVMIsALoadInst(LLVMGetOperand(first, 0)))
-        return false;
+    bool wide = s->vector_bits == 512 && s->chunk_lanes == 16 && (size == 4 || size == 2) &&
+                count * size >= 2 * MOST_TOGETHER;
+    bool narrow = s->vector_bits == 256 && s->chunk_lanes == 8 && size == 4 && count >= MOST_NEIGHBOURS;
+    if ((!wide && !narrow) || LLVMIsALoadInst(LLVMGetOperand(first, 0))) return false;
     LLVMUseRef use = access_is_load(first) ? LLVMGetFirstUse(first) : NULL;
     if (use && !LLVMGetNextUse(use) && LLVMIsAStoreInst(LLVMGetUser(use))) return false;
     const int64_t *offsets = lane_offsets(s, access_address(first));
+    if (narrow && offsets && llabs(offsets[1] - offsets[0]) < 4 * MOST_ALIGN) return false;
     return !offsets || !are_close(s, offsets, size);
 }
 

@@ -24,7 +24,7 @@ static LLVMValueRef nothing(struct simd *s, const struct neighbours *group, LLVM
     LLVMTypeRef i8 = LLVMInt8TypeInContext(s->unit->context);
     LLVMValueRef global = LLVMGetNamedGlobal(s->unit->module, name);
     if (!global) {
-        LLVMTypeRef type = LLVMArrayType2(i8, s->vector_bits == 512 ? MOST_ALIGN : MOST_TOGETHER);
+        LLVMTypeRef type = LLVMArrayType2(i8, MOST_ALIGN);
         global = LLVMAddGlobal(s->unit->module, type, name);
         LLVMSetInitializer(global, LLVMConstNull(type));
         LLVMSetGlobalConstant(global, true);
