@@ -9,7 +9,8 @@ struct cuda_parameters {
     uint32_t grid[3];       /* threads */
     uint32_t group_size[3]; /* threads of a full group */
     uint32_t groups[3];     /* threadgroups */
-    uint32_t reserved;
+    uint32_t
+        few; /* not 0: a multiprocessor has few of the grid's blocks, so the next kernel may start early */
     uint64_t stop; /* polled codes: address of a struct cuda_stop in the device's memory */
     uint64_t log;  /* codes that log: address of a struct cuda_log in the device's memory */
     /* One per binding of the image of kind BUFFER or THREADGROUP, in order: the address in the device's

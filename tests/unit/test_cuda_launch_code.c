@@ -141,6 +141,36 @@ static void test_code_does_not_start_early_if_so_set(void **state) {
     cuda_gpu_of(device)->early = true;
 }
 
+static CUresult keep_head(const struct fake_launch *launch, void *context) {
+    memcpy(context, launch->parameter, sizeof(struct cuda_parameters));
+    return CUDA_SUCCESS;
+}
+
+/* Whether code learns that it has so few threadgroups that the next launch may start while they run. */
+static bool has_few(uint32_t groups) {
+    struct cuda_parameters head = {.few = 7};
+    struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [64])",
+                          .image = {.engine = ENGINE_PTX, .early = true}};
+    struct launch request = {.grid = {32 * groups, 1, 1}, .group_size = {32, 1, 1}};
+    fake->launch(keep_head, &head);
+    OK(launch(&entry, &request));
+    assert_true(head.few <= 1);
+    return head.few;
+}
+
+static void test_code_of_few_groups_learns_it(void **state) {
+    (void)state;
+    const struct device *device;
+    OK(device_find("cuda", &device));
+    uint32_t most = 2 * cuda_gpu_of(device)->device.multiprocessors;
+    assert_true(has_few(1));
+    assert_true(has_few(most));
+    assert_false(has_few(most + 1));
+    cuda_gpu_of(device)->early = false;
+    assert_false(has_few(1));
+    cuda_gpu_of(device)->early = true;
+}
+
 static void test_images_that_cannot_be_right(void **state) {
     (void)state;
     struct binding bindings[3] = {{.kind = BINDING_BUFFER, .index = 0, .inlined = 2048},
@@ -284,6 +314,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
         cmocka_unit_test_teardown(test_code_may_start_early, check_fake),
         cmocka_unit_test_teardown(test_code_does_not_start_early_if_so_set, check_fake),
+        cmocka_unit_test_teardown(test_code_of_few_groups_learns_it, check_fake),
         cmocka_unit_test_teardown(test_images_that_cannot_be_right, check_fake),
         cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),

@@ -74,6 +74,21 @@ void ptx_annotate(struct unit *unit, const char *what, uint32_t value) {
         LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, parts, 3)));
 }
 
+bool ptx_is_annotated(struct unit *unit, const char *what) {
+    static const char list[] = "nvvm.annotations";
+    LLVMValueRef nodes[16], parts[3];
+    unsigned count = LLVMGetNamedMetadataNumOperands(unit->module, list), length;
+    if (count > 16) return true; /* a kernel has four */
+    LLVMGetNamedMetadataOperands(unit->module, list, nodes);
+    for (unsigned i = 0; i < count; i++) {
+        if (LLVMGetMDNodeNumOperands(nodes[i]) != 3) continue;
+        LLVMGetMDNodeOperands(nodes[i], parts);
+        const char *name = LLVMGetMDString(parts[1], &length);
+        if (length == strlen(what) && memcmp(name, what, length) == 0) return true;
+    }
+    return false;
+}
+
 /* ptxas gives a thread as many registers as the largest block allows. */
 static void declare_kernel(struct unit *unit) {
     const struct code_shape *shape = &unit->request->shape;

@@ -3,16 +3,58 @@
  * with the end of the previous kernel. Chains of small kernels take half the time.
  *
  * The wait is the first instruction, and all threads execute it. A kernel has therefore not ended before the
- * previous one has, and what follows it on the stream may rely on both. No kernel allows the next one to
- * start before its own threadgroups have left: that one's would take registers, and chains of kernels that
- * are limited by memory were slower.
+ * previous one has, and what follows it on the stream may rely on both.
  *
- * Launched without the driver's attribute (device/cuda/launch.c), the wait does nothing.
+ * A kernel without loops, of few threadgroups, lets the next one's start as soon as its own have begun to
+ * load: they find room beside these, and wait. Since this comes after the wait, the kernel before has ended:
+ * no more than two kernels of a stream have threadgroups at once. No other kernel lets the next one start
+ * before its own threadgroups have left: that one's would take registers from them, and from other streams
+ * for as long as they wait; and chains of kernels that are limited by memory were slower.
+ *
+ * Launched without the driver's attribute (device/cuda/launch.c), neither instruction does anything.
  *
  * Requires: the module in its final form. Establishes: image.early. */
+#include "abi/cuda_parameters.h"
+#include "compiler/flow.h"
 #include "compiler/ptx/ptx.h"
 
+#include <stddef.h>
 #include <string.h>
+
+static LLVMValueRef last_load(LLVMBasicBlockRef block) {
+    LLVMValueRef last = NULL;
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (ptx_is_load(i)) last = i;
+    }
+    return last;
+}
+
+static void let_next_start_after(struct unit *unit, LLVMValueRef load) {
+    LLVMPositionBuilderBefore(unit->builder, LLVMGetNextInstruction(load));
+    LLVMValueRef few = ptx_parameter(unit, type_i32(unit), offsetof(struct cuda_parameters, few));
+    ptx_assembly(unit, "{ .reg .pred few; setp.ne.u32 few, $0, 0; @few griddepcontrol.launch_dependents; }",
+                 "r,~{memory}", NULL, &few, 1, true);
+}
+
+/* After the loads of each block that no other such block always precedes. */
+static smelt_status let_next_start(struct unit *unit) {
+    struct arena arena = {0};
+    struct flow flow;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    int *places = arena_alloc(&arena, (size_t)(flow.block_count + 1) * sizeof *places), count = 0;
+    if (status == SMELT_OK && !places)
+        status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loads");
+    for (int i = 0; status == SMELT_OK && !flow.loop_count && i < flow.block_count; i++) {
+        LLVMValueRef load = last_load(flow.blocks[i].block);
+        bool preceded = false;
+        for (int k = 0; load && k < count; k++) preceded |= flow_dominates(&flow, places[k], i);
+        if (!load || preceded) continue;
+        let_next_start_after(unit, load);
+        places[count++] = i;
+    }
+    arena_free(&arena);
+    return status;
+}
 
 smelt_status pass_ptx_previous(struct unit *unit) {
     const struct code_shape *shape = &unit->request->shape;
@@ -25,5 +67,6 @@ smelt_status pass_ptx_previous(struct unit *unit) {
     LLVMPositionBuilderBefore(unit->builder, LLVMGetFirstInstruction(entry));
     ptx_assembly(unit, "griddepcontrol.wait;", "~{memory}", NULL, NULL, 0, true);
     image->early = true;
-    return SMELT_OK;
+    /* The grids of coarsened code are large. */
+    return image->coarse[0] ? SMELT_OK : let_next_start(unit);
 }

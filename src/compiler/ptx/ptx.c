@@ -57,6 +57,7 @@ const struct pass ptx_passes[] = {PASS(NULL, memory_measure_private),
                                   PASS("ptx-zero-signs", pass_ptx_zero_signs),
                                   PASS("ptx-together", pass_ptx_together),
                                   PASS("ptx-counters", pass_ptx_counters),
+                                  PASS("ptx-registers", pass_ptx_registers),
                                   PASS("ptx-previous", pass_ptx_previous),
                                   PASS("ptx-code", pass_ptx_code),
                                   {0}};

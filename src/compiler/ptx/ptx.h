@@ -181,6 +181,10 @@ int ptx_extreme_of(LLVMValueRef select, LLVMValueRef *x, LLVMValueRef *y);
 smelt_status pass_ptx_zero_signs(struct unit *unit);
 /* counters.c — addresses of a loop that differ by what does not change in it share one counter. */
 smelt_status pass_ptx_counters(struct unit *unit);
+/* wide.c — whether an instruction loads from device memory, LLVM's or assembly. */
+bool ptx_is_load(LLVMValueRef instruction);
+/* registers.c — loops that load a lot in each round get as many registers as the loaded values need. */
+smelt_status pass_ptx_registers(struct unit *unit);
 /* previous.c — the kernel may start before the previous one on its stream has ended, and waits for it. */
 smelt_status pass_ptx_previous(struct unit *unit);
 /* globals.c — variables in an order in which LLVM prints them as they stand. */
@@ -204,6 +208,7 @@ bool ptx_is_in_parameter(const struct unit *unit, LLVMValueRef address, bool con
 smelt_status pass_ptx_code(struct unit *unit);
 /* … adds a property of the kernel, by its name among nvvm.annotations. */
 void ptx_annotate(struct unit *unit, const char *what, uint32_t value);
+bool ptx_is_annotated(struct unit *unit, const char *what);
 
 /* code.c — the grid consists of clusters of so many threadgroups, which run at the same time. */
 void ptx_set_cluster(struct unit *unit, uint32_t groups);

@@ -271,3 +271,11 @@ LLVMValueRef wide_load_also_if(struct unit *unit, LLVMValueRef call, LLVMValueRe
     LLVMValueRef arguments[3] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), condition};
     return build_assembly(unit, now.text, joined.text, LLVMTypeOf(call), arguments, 3, true);
 }
+
+bool ptx_is_load(LLVMValueRef i) {
+    if (LLVMIsALoadInst(i)) return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 0))) == PTX_GLOBAL;
+    if (!LLVMIsACallInst(i) || !LLVMIsAInlineAsm(LLVMGetCalledValue(i))) return false;
+    size_t length;
+    const char *text = LLVMGetInlineAsmAsmString(LLVMGetCalledValue(i), &length);
+    return strstr(text, "ld.global") && !strstr(text, "st.");
+}
