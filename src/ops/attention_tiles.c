@@ -15,16 +15,17 @@ static int64_t tiles_with(const struct attention *a, int rows) {
     return (int64_t)a->batches * a->size.heads * ((a->size.rows + (int64_t)rows - 1) / rows);
 }
 
-/* Rows of a tile. With heads of 64 elements, a tile of 192 rows takes 4/3 of the time of one of 128, and a
- * third warpgroup computes exponentials while others multiply. (H200, 2026-11-30, bfloat16, 4 × 16 heads of
- * 4096 rows: 582 and 636 µs; 2 × 16 of 2000 rows, which takes 3 and 4 rounds: 98 and 97 µs. Causal, in turns:
- * 340 and 347 µs.) */
+/* Rows of a tile. With heads of 64 elements, a tile of 192 rows takes 4/3 of the time of one of 128, or less:
+ * a third warpgroup computes exponentials while others multiply. (H200, 2026-11-30, bfloat16, µs with 192
+ * and with 128 rows: 4 × 16 heads of 4096 rows 537 and 623; 2 × 16 of 2000 rows, 3 and 4 rounds, 83 and 88.
+ * Causal, 4 × 16 of 4096 rows, in turns, 307 and 332; but 8 × 32 of 1024 rows, 12 and 16 rounds, 128 and
+ * 116.) */
 static int warpgroup_rows(const struct attention *a) {
     if (attention_depth(a) > 64 || a->mask != MASK_NONE) return 128;
     int64_t most = program_warpgroup_multiprocessors(a->call.device);
     if (most < 1) return 128;
     int64_t large = (tiles_with(a, 192) + most - 1) / most, small = (tiles_with(a, 128) + most - 1) / most;
-    return large * 4 < small * 3 ? 192 : 128;
+    return large * 4 < small * 3 + !a->size.causal ? 192 : 128;
 }
 
 int64_t attention_tiles(const struct attention *a) {
@@ -132,11 +133,11 @@ void attention_choose_tile(const struct attention *a, enum attention_kernel kern
 
 /* Pairs are preferred even if idle multiprocessors cost the time of this many blocks of keys, since they read
  * fewer heads at a time. (H200, 2026-11-30, bfloat16, causal; µs in pairs, and in turns: 4 × 16 heads of 4096
- * rows and 128 elements 464 and 531, of 64 elements 350 and 349; 8 × 32 of 1024 rows and 64 elements 131 and
- * 139. But 2 × 20 of 2000 rows and 64 elements 84 and 72, 20 of 2000 rows and 128 elements 76 and 56; 8 of
- * 16384 rows and 128 elements 817 and 819.) */
+ * rows and 128 elements 448 and 490, of 64 elements 337 and 332; 8 × 32 of 1024 rows and 64 elements 116 and
+ * 122. But 2 × 20 of 2000 rows and 64 elements 75 and 65, 20 of 2000 rows and 128 elements 68 and 51; 8 of
+ * 16384 rows and 128 elements 790 and 786.) */
 #define BLOCKS_OF_TURNS 3
-#define BLOCKS_OF_LARGE_TURNS 1 /* tiles of 192 rows: 4 × 16 heads as above take 371 and 339 µs */
+#define BLOCKS_OF_LARGE_TURNS 1 /* tiles of 192 rows: 4 × 16 heads as above take 338 and 307 µs */
 
 /* The threadgroups of BY_WARPGROUPS: one for each multiprocessor, which copies its next tile while it
  * computes one. Tiles of a causal mask take different times; in pairs (tiles_of_group in the kernel) all take
