@@ -234,11 +234,25 @@ static bool names_tensor_header(const struct tokens *tokens, const struct token 
     return false;
 }
 
+/* Formats of packed numbers, which metal_stdlib declares in Metal 4. */
+static bool names_packed_format(const struct tokens *tokens, uint32_t i) {
+    static const char *const formats[] = {
+        "int4b_format",          "uint4b_format",          "int2b_format",
+        "uint2b_format",         "metal_fp4_e2m1_format",  "metal_fp8_e4m3_format",
+        "metal_fp8_e5m2_format", "metal_fp8_ue8m0_format", NULL};
+    static const char end[] = "_format";
+    const struct token *token = &tokens->items[i];
+    const char *behind = tokens->text + token->start + token->length;
+    return token->kind == TOKEN_IDENTIFIER && token->length > sizeof end &&
+           memcmp(behind - (sizeof end - 1), end, sizeof end - 1) == 0 && token_is_one_of(tokens, i, formats);
+}
+
 static bool uses_tensors(const struct tokens *tokens) {
     for (const char *const *w = tensor_words; *w; w++)
         if (tokens_contain(tokens, *w)) return true;
     for (uint32_t i = 0; i < tokens->count; i++)
-        if (tokens->items[i].kind == TOKEN_DIRECTIVE && names_tensor_header(tokens, &tokens->items[i]))
+        if (names_packed_format(tokens, i) ||
+            (tokens->items[i].kind == TOKEN_DIRECTIVE && names_tensor_header(tokens, &tokens->items[i])))
             return true;
     return false;
 }
