@@ -790,7 +790,7 @@ typedef struct smelt_build_report {
     const char *targets; /* the targets of its code: "cpu,x86-64-v3" */
     double seconds;
     smelt_status status;
-    const char *message; /* why it failed; or "", or the function constants to give at load */
+    const char *message; /* why it failed; or notes: constants to give at load, skipped threadgroups; or "" */
     int number, total;   /* it is the number-th of total, from 1 */
     int codes;           /* the number of its codes in the package, and … */
     uint64_t bytes;      /* … their bytes with its bitcode */

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +60,8 @@ static smelt_status read_target(const char *name, struct arena *arena, struct pa
 struct slot {
     bool done;
     smelt_status status;
-    char *message; /* heap: the error message, or a note after success */
+    char *message;       /* heap: the error message, or a note after success */
+    struct text skipped; /* sizes of threadgroups that were asked for and for which there is no code */
     double seconds;
     struct package_entry entry;
     struct text bitcode;
@@ -88,6 +90,7 @@ static void slot_free(struct slot *slot) {
     free(slot->constants);
     free(slot->uses);
     free(slot->message);
+    text_free(&slot->skipped);
     text_free(&slot->bitcode);
 }
 
@@ -130,6 +133,15 @@ static void drop_last_code(struct slot *slot) {
     free((void *)slot->codes[--slot->entry.code_count].image.data);
 }
 
+/* Once per size, whatever the number of targets. */
+static void note_skipped(struct slot *slot, const int64_t size[3], const char *why) {
+    char note[120];
+    snprintf(note, sizeof note, "threadgroup %lld,%lld,%lld skipped: %s", (long long)size[0],
+             (long long)(size[1] ? size[1] : 1), (long long)(size[2] ? size[2] : 1), why);
+    if (strstr(text_string(&slot->skipped), note)) return;
+    text_addf(&slot->skipped, "%s%s", slot->skipped.length ? "; " : "", note);
+}
+
 /* Codes for one size of threadgroup, or for the size that the kernel requires. *added: it compiles for it. */
 static smelt_status add_sized(const struct work *work, struct slot *slot, const struct entry_bitcode *bitcode,
                               struct code_options *options, int target, const uint32_t size[3], bool *added) {
@@ -170,6 +182,7 @@ static smelt_status add_all_sized(const struct work *work, struct slot *slot,
         uint32_t size[3];
         for (int d = 0; d < 3; d++) size[d] = asked[i][d] ? (uint32_t)asked[i][d] : 1;
         status = add_sized(work, slot, bitcode, options, target, size, &added);
+        if (status == SMELT_OK && !added) note_skipped(slot, asked[i], "it does not compile for this size");
         any |= added;
     }
     for (size_t i = 0; i < sizeof usual / sizeof *usual && !any && status == SMELT_OK; i++)
@@ -205,12 +218,24 @@ static smelt_status make_target_codes(const struct work *work, struct slot *slot
     return SMELT_OK;
 }
 
+/* The sizes asked for that are not the only one that the kernel runs with. */
+static void note_other_sizes(const struct work *work, struct slot *slot) {
+    const int64_t(*asked)[3] = work->request->desc->threadgroups;
+    const uint32_t *required = slot->entry.required_threads;
+    char why[80];
+    snprintf(why, sizeof why, "the kernel requires %u,%u,%u", required[0], required[1], required[2]);
+    for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && asked[i][0] && required[0]; i++)
+        for (int d = 0; d < 3; d++)
+            if ((asked[i][d] ? asked[i][d] : 1) != required[d]) note_skipped(slot, asked[i], why);
+}
+
 static smelt_status make_codes(const struct work *work, struct slot *slot,
                                const struct entry_bitcode *bitcode, const smelt_constant *constants) {
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = constants};
     slot->codes = calloc((size_t)work->target_count * MOST_CODES, sizeof *slot->codes);
     if (!slot->codes) return fail_out_of_memory(MOST_CODES * sizeof *slot->codes);
     for (int t = 0; t < work->target_count; t++) TRY(make_target_codes(work, slot, bitcode, &options, t));
+    note_other_sizes(work, slot);
     return SMELT_OK;
 }
 
@@ -261,6 +286,7 @@ static smelt_status build_entry(const struct work *work, const struct entry *ent
     if (missing.length)
         text_addf(&note, "constant%s %s given at load", strchr(text_string(&missing), ',') ? "s" : "",
                   text_string(&missing));
+    if (slot->skipped.length) text_addf(&note, "%s%s", note.length ? "; " : "", text_string(&slot->skipped));
     slot->message = strdup(status == SMELT_OK ? text_string(&note) : smelt_error());
     text_free(&missing);
     text_free(&note);

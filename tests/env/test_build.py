@@ -177,6 +177,27 @@ kernel void v(device float *c [[buffer(2)]], uint i [[thread_position_in_grid]])
     expect("  function constant 0 'size', uint32: 1, 2, 3\n" in done.stdout, done.stdout)
 
 
+def test_skipped_threadgroups(scratch):
+    """Sizes that a kernel cannot run with are named in its line."""
+    text = """#include <metal_stdlib>
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+using namespace metal;
+kernel void free(device int *o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = i; }
+[[required_threads_per_threadgroup(8, 4)]] kernel void fixed(device int *o [[buffer(0)]], uint2 i [[thread_position_in_grid]]) {
+  o[i.y * 8 + i.x] = 1;
+}
+kernel void whole(tensor<device half, dextents<int, 2>> a [[buffer(0)]], tensor<device float, dextents<int, 2>> c [[buffer(1)]]) {
+  mpp::tensor_ops::matmul2d<mpp::tensor_ops::matmul2d_descriptor(128, 128), execution_simdgroups<4>> product;
+  product.run(a, a, c);
+}
+"""
+    done, _ = build(scratch, text, ("--target", "sm_90a", "--threadgroup", "64", "--threadgroup", "8,4", "--threadgroup", "128"))
+    fixed = "; ".join(f"threadgroup {size} skipped: the kernel requires 8,4,1" for size in ("64,1,1", "128,1,1"))
+    whole = "; ".join(f"threadgroup {size} skipped: it does not compile for this size" for size in ("64,1,1", "8,4,1"))
+    expect_equal([(name, end) for name, _, end in lines(done)],
+                 [("free", "ok"), ("fixed", f"ok ({fixed})"), ("whole", f"ok ({whole})")], "the lines")
+
+
 def test_runs_without_clang_and_compiler(scratch):
     package = built(scratch)
     expect_all_run(scratch, package, **WITHOUT)
