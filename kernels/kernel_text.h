@@ -5,7 +5,6 @@
 
 extern const char kernel_text_accumulate[];
 extern const char kernel_text_attention[];
-extern const char kernel_text_attention_exp2[];
 extern const char kernel_text_attention_host[];
 extern const char kernel_text_attention_host_few[];
 extern const char kernel_text_attention_parts[];

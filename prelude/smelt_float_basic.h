@@ -38,6 +38,7 @@ METAL_FUNC float rsqrt(float x) {
   return is_nan(e) ? y : better;
 }
 METAL_FUNC float fast_rsqrt(float x) { return rsqrt(x); }
+METAL_FUNC float fast_sqrt(float x) { return sqrt(x); }
 METAL_FUNC float divide(float x, float y) { return x / y; }
 // x / y for 2^-64 <= y <= 2^64 and x that is 0, or of that range, or tiny while y is 1: GPUs then need no test of the
 // operands. On GPUs rough_divide is off by at most 1 ULP, and rougher_divide by at most 4.5 ULP.

@@ -1,5 +1,5 @@
-// Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal and
-// attention_exp2.metal precede this text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 or 192 and ATTENTION_KEYS 128.
+// Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal precedes this text,
+// with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 or 192 and ATTENTION_KEYS 128.
 //
 // A threadgroup computes ATTENTION_ROWS rows at a time, some tiles one after the other (tiles_of_group). It has a warpgroup, of 128
 // threads, for every 64 rows, and one before them. That one copies these rows of q, and blocks of keys and values, to threadgroup
@@ -94,14 +94,6 @@ inline float largest_of_four(float x) {
     return larger(x, of_other(x, 2));
 }
 
-// Of every 16 pairs of exponentials of a thread, these are computed by multiply-adds. Pairs are of one row and of the other in turn.
-// With heads of 128 elements, the products take twice as long as the exponentials.
-constant constexpr uint by_fma = D == 64 && ATTENTION_MASK == 0 ? 0x8040 : 0;
-
-inline float weight_of(int i, float x) {
-    return by_fma >> i / 2 % 16 & 1 ? exp2_by_fma<bfloat_type ? 3 : 4>(x) : fast::exp2(x);
-}
-
 // Scores become exponentials: of `factor` times the score, base 2.
 inline void exponentials(thread float (&scores)[64], float factor, thread softmax_state &state) {
     float top[2] = {-INFINITY, -INFINITY};
@@ -119,8 +111,8 @@ inline void exponentials(thread float (&scores)[64], float factor, thread softma
 #pragma unroll
     for (int i = 0; i < 64; i += 2) {
         const int row = i / 2 % 2;
-        scores[i] = weight_of(i, fma(scores[i], factor, -from[row]));
-        scores[i + 1] = weight_of(i, fma(scores[i + 1], factor, -from[row]));
+        scores[i] = fast::exp2(fma(scores[i], factor, -from[row]));
+        scores[i + 1] = fast::exp2(fma(scores[i + 1], factor, -from[row]));
         state.sum[row] += scores[i] + scores[i + 1];
     }
 }

@@ -102,7 +102,18 @@ int array_init(PyObject *module);
 
 /* The tensor of a smelt.Tensor, borrowed; NULL, without an exception, for other objects. */
 smelt_tensor *tensor_of(PyObject *o);
+/* smelt.Tensor over `tensor`, whose reference it takes, also when it fails. */
+PyObject *tensor_wrap(smelt_tensor *tensor);
+/* A string without zeros; NULL with an exception. `what` begins messages. */
+const char *tensor_string(PyObject *o, const char *what);
+/* "fp8_e4m3", or whatever names a dtype; false with an exception. */
+bool tensor_element(PyObject *o, const char *what, int *element);
+PyObject *tensor_tuple(const int64_t *numbers, int count);
 int tensor_init(PyObject *module);
+
+/* ---- safetensors.c */
+
+int safetensors_init(PyObject *module);
 
 /* ---- values.c */
 

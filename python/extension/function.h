@@ -21,7 +21,7 @@ struct function {
 PyObject *function_wrap(smelt_function *function, const char *name, PyObject *origin);
 int function_init(PyObject *module);
 
-/* ---- function_call.c: false and NULL with an exception. */
+/* ---- function_parameters.c, function_bind.c, function_call.c: false and NULL with an exception. */
 
 /* Fills in the parameters from the code that `desc` would run, if they have not been queried yet. */
 bool function_query_parameters(struct function *function, smelt_dispatch_desc *desc);

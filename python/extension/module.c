@@ -71,7 +71,7 @@ static int execute(PyObject *module) {
     if (array_init(module) < 0 || machine_init(module) < 0) return -1;
     if (interop_init(module) < 0 || interrupt_init(module) < 0 || limits_init(module) < 0) return -1;
     if (kernel_init(module) < 0 || bind_init(module) < 0) return -1;
-    if (library_init(module) < 0 || tensor_init(module) < 0) return -1;
+    if (library_init(module) < 0 || tensor_init(module) < 0 || safetensors_init(module) < 0) return -1;
     if (graph_init(module) < 0 || registered_init(module) < 0 || guard_init(module) < 0 ||
         linalg_init(module) < 0)
         return -1;

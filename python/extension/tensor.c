@@ -1,7 +1,5 @@
-/* smelt.Tensor: a handle on a smelt_tensor; and files of arrays. */
+/* smelt.Tensor: a handle on a smelt_tensor. */
 #include "call.h"
-
-#include <smelt/safetensors.h>
 
 struct tensor_object {
     PyObject_HEAD smelt_tensor *tensor;
@@ -13,8 +11,7 @@ smelt_tensor *tensor_of(PyObject *o) {
     return Py_TYPE(o) == tensor_type ? ((struct tensor_object *)o)->tensor : NULL;
 }
 
-/* Takes the reference, also when it fails. */
-static PyObject *wrap(smelt_tensor *tensor) {
+PyObject *tensor_wrap(smelt_tensor *tensor) {
     allocfunc allocate = (allocfunc)PyType_GetSlot(tensor_type, Py_tp_alloc);
     struct tensor_object *o = (struct tensor_object *)allocate(tensor_type, 0);
     if (o)
@@ -34,8 +31,7 @@ static void dealloc(PyObject *self) {
 
 /* ---- Arguments. */
 
-/* A string without zeros; NULL with an exception. */
-static const char *string_of(PyObject *o, const char *what) {
+const char *tensor_string(PyObject *o, const char *what) {
     Py_ssize_t size;
     const char *string = PyUnicode_AsUTF8AndSize(o, &size);
     if (!string || strlen(string) == (size_t)size) return string;
@@ -43,9 +39,8 @@ static const char *string_of(PyObject *o, const char *what) {
     return NULL;
 }
 
-/* "fp8_e4m3", or whatever names a dtype. */
-static bool element_of(PyObject *o, const char *what, int *element) {
-    const char *name = PyUnicode_Check(o) ? string_of(o, what) : NULL;
+bool tensor_element(PyObject *o, const char *what, int *element) {
+    const char *name = PyUnicode_Check(o) ? tensor_string(o, what) : NULL;
     smelt_dtype dtype;
     if (name && smelt_element_from_name(name, element) == SMELT_OK) return true;
     if (PyErr_Occurred()) return false;
@@ -79,7 +74,7 @@ static bool plane_desc_of(PyObject *o, const char *what, int ndim, smelt_tensor_
                      "%s is %R; expected a pair of a dtype and a block, as ('ue8m0', (32, 1))", what, o);
         return false;
     }
-    return element_of(item_of(o, 0), what, &desc->element) &&
+    return tensor_element(item_of(o, 0), what, &desc->element) &&
            sizes_of(item_of(o, 1), what, desc->block, &ndim);
 }
 
@@ -119,7 +114,7 @@ static bool plane_of(const char *name, smelt_tensor_plane *plane) {
     return false;
 }
 
-static PyObject *tuple_of(const int64_t *numbers, int count) {
+PyObject *tensor_tuple(const int64_t *numbers, int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; i < count && tuple; i++) {
         PyObject *number = PyLong_FromLongLong(numbers[i]);
@@ -141,14 +136,14 @@ static PyObject *new(PyTypeObject *type, PyObject *arguments, PyObject *keywords
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|$OOOOz:Tensor", names, &dimensions, &dtype,
                                      &strides, &usage, &scales, &biases, &desc.device))
         return NULL;
-    if (!element_of(dtype, "Tensor: dtype", &desc.element) ||
+    if (!tensor_element(dtype, "Tensor: dtype", &desc.element) ||
         !sizes_of(dimensions, "Tensor: dimensions", desc.dimensions, &desc.ndim) ||
         (strides != Py_None && !sizes_of(strides, "Tensor: strides", desc.strides, &desc.ndim)) ||
         !usage_of(usage, &desc.usage) || !plane_desc_of(scales, "Tensor: scales", desc.ndim, &desc.scales) ||
         !plane_desc_of(biases, "Tensor: biases", desc.ndim, &desc.biases))
         return NULL;
     Py_BEGIN_ALLOW_THREADS status = smelt_tensor_create(&desc, &tensor);
-    Py_END_ALLOW_THREADS return status == SMELT_OK ? wrap(tensor) : raise_status(status);
+    Py_END_ALLOW_THREADS return status == SMELT_OK ? tensor_wrap(tensor) : raise_status(status);
 }
 
 static PyObject *from_array(PyObject *type, PyObject *arguments, PyObject *keywords) {
@@ -159,11 +154,11 @@ static PyObject *from_array(PyObject *type, PyObject *arguments, PyObject *keywo
     int element = 0;
     (void)type;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O:from_array", names, &o, &dtype)) return NULL;
-    if (dtype != Py_None && !element_of(dtype, "Tensor.from_array: dtype", &element)) return NULL;
+    if (dtype != Py_None && !tensor_element(dtype, "Tensor.from_array: dtype", &element)) return NULL;
     if (!array_share(o, "Tensor.from_array", Py_None, &array)) return NULL;
     smelt_status status = smelt_tensor_from_array(array, element, &tensor);
     smelt_array_release(array);
-    return status == SMELT_OK ? wrap(tensor) : raise_status(status);
+    return status == SMELT_OK ? tensor_wrap(tensor) : raise_status(status);
 }
 
 static PyObject *error_dictionary(const smelt_quantise_error *e) {
@@ -204,7 +199,7 @@ static PyObject *quantise(PyObject *type, PyObject *arguments, PyObject *keyword
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|OO:quantise", names, &o, &dtype, &group,
                                      &scales))
         return NULL;
-    if (!element_of(dtype, "Tensor.quantise: dtype", &desc.element)) return NULL;
+    if (!tensor_element(dtype, "Tensor.quantise: dtype", &desc.element)) return NULL;
     if (scales != Py_None && !dtype_of_object(scales, "Tensor.quantise: scales", &desc.scales)) return NULL;
     if (group && !integer_of(group, &desc.group)) {
         if (!PyErr_Occurred())
@@ -215,7 +210,7 @@ static PyObject *quantise(PyObject *type, PyObject *arguments, PyObject *keyword
     Py_BEGIN_ALLOW_THREADS status = smelt_tensor_quantise(array, &desc, &tensor, &error);
     Py_END_ALLOW_THREADS smelt_array_release(array);
     if (status != SMELT_OK) return raise_status(status);
-    PyObject *made = wrap(tensor), *dictionary = made ? error_dictionary(&error) : NULL;
+    PyObject *made = tensor_wrap(tensor), *dictionary = made ? error_dictionary(&error) : NULL;
     return dictionary ? Py_BuildValue("NN", made, dictionary) : (Py_XDECREF(made), NULL);
 }
 
@@ -330,7 +325,8 @@ static bool same_shape(const smelt_array *array, const smelt_shape *wanted) {
     bool same = shape.ndim == wanted->ndim;
     for (int d = 0; d < shape.ndim && same; d++) same = shape.size[d] == wanted->size[d];
     if (same) return true;
-    PyObject *found = tuple_of(shape.size, shape.ndim), *expected = tuple_of(wanted->size, wanted->ndim);
+    PyObject *found = tensor_tuple(shape.size, shape.ndim),
+             *expected = tensor_tuple(wanted->size, wanted->ndim);
     if (found && expected)
         PyErr_Format(PyExc_ValueError, "Tensor.write: the values have shape %R; expected %R", found,
                      expected);
@@ -369,7 +365,7 @@ enum { DIMENSIONS, STRIDES, DTYPE, NDIM, DEVICE, SCALES, BIASES, USAGE };
 
 static PyObject *plane_pair(const smelt_tensor_plane_desc *desc, int ndim) {
     if (!desc->element) Py_RETURN_NONE;
-    return Py_BuildValue("sN", smelt_element_name(desc->element), tuple_of(desc->block, ndim));
+    return Py_BuildValue("sN", smelt_element_name(desc->element), tensor_tuple(desc->block, ndim));
 }
 
 static PyObject *usage_tuple(unsigned usage) {
@@ -391,9 +387,9 @@ static PyObject *get(PyObject *self, void *closure) {
     if (status != SMELT_OK) return raise_status(status);
     switch ((int)(intptr_t)closure) {
     case DIMENSIONS:
-        return tuple_of(desc.dimensions, desc.ndim);
+        return tensor_tuple(desc.dimensions, desc.ndim);
     case STRIDES:
-        return tuple_of(desc.strides, desc.ndim);
+        return tensor_tuple(desc.strides, desc.ndim);
     case DTYPE:
         return PyUnicode_FromString(smelt_element_name(desc.element));
     case NDIM:
@@ -412,7 +408,7 @@ static PyObject *get(PyObject *self, void *closure) {
 static PyObject *repr(PyObject *self) {
     smelt_tensor_desc desc;
     (void)smelt_tensor_describe(tensor_of(self), &desc);
-    PyObject *dimensions = tuple_of(desc.dimensions, desc.ndim);
+    PyObject *dimensions = tensor_tuple(desc.dimensions, desc.ndim);
     if (!dimensions) return NULL;
     PyObject *text =
         PyUnicode_FromFormat("<smelt.Tensor %R of %s%s%s on %s>", dimensions,
@@ -421,114 +417,6 @@ static PyObject *repr(PyObject *self) {
     Py_DECREF(dimensions);
     return text;
 }
-
-/* ---- Files. */
-
-static PyObject *entry_tuple(const smelt_safetensors_entry *entry) {
-    return Py_BuildValue("ssNN", entry->name, smelt_element_name(entry->element),
-                         tuple_of(entry->shape.size, entry->shape.ndim),
-                         array_wrap(smelt_array_retain(entry->array)));
-}
-
-static PyObject *load(PyObject *self, PyObject *path) {
-    const char *name = string_of(path, "safetensors.load: path");
-    smelt_safetensors *file;
-    smelt_status status;
-    (void)self;
-    if (!name) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = smelt_safetensors_open(name, &file);
-    Py_END_ALLOW_THREADS if (status != SMELT_OK) return raise_status(status);
-    PyObject *list = PyList_New(0), *metadata = PyDict_New();
-    for (int i = 0; i < smelt_safetensors_count(file) && list; i++) {
-        smelt_safetensors_entry entry;
-        PyObject *one = smelt_safetensors_at(file, i, &entry) == SMELT_OK ? entry_tuple(&entry) : NULL;
-        if (!one || PyList_Append(list, one) < 0) Py_CLEAR(list);
-        Py_XDECREF(one);
-    }
-    for (int i = 0; i < smelt_safetensors_metadata_count(file) && metadata; i++) {
-        PyObject *value = PyUnicode_FromString(smelt_safetensors_metadata_value(file, i));
-        if (!value || PyDict_SetItemString(metadata, smelt_safetensors_metadata_key(file, i), value) < 0)
-            Py_CLEAR(metadata);
-        Py_XDECREF(value);
-    }
-    smelt_safetensors_release(file);
-    if (list && metadata) return Py_BuildValue("NN", list, metadata);
-    Py_XDECREF(list);
-    Py_XDECREF(metadata);
-    return NULL;
-}
-
-/* _safetensors_tensor(path, name) */
-static PyObject *load_scaled(PyObject *self, PyObject *arguments) {
-    const char *path, *name;
-    smelt_safetensors *file;
-    smelt_tensor *tensor;
-    (void)self;
-    if (!PyArg_ParseTuple(arguments, "ss:tensor", &path, &name)) return NULL;
-    smelt_status status;
-    Py_BEGIN_ALLOW_THREADS status = smelt_safetensors_open(path, &file);
-    if (status == SMELT_OK) {
-        status = smelt_safetensors_tensor(file, name, &tensor);
-        smelt_safetensors_release(file);
-    }
-    Py_END_ALLOW_THREADS return status == SMELT_OK ? wrap(tensor) : raise_status(status);
-}
-
-struct saving {
-    smelt_safetensors_entry *entries;
-    const char **metadata;
-    Py_ssize_t count, pairs;
-};
-
-/* (name, element or None, array) */
-static bool read_entry(PyObject *o, smelt_safetensors_entry *entry) {
-    PyObject *dtype, *array;
-    enum array_kind kind;
-    if (!PyArg_ParseTuple(o, "sOO", &entry->name, &dtype, &array)) return false;
-    if (dtype != Py_None && !element_of(dtype, "safetensors: element", &entry->element)) return false;
-    return array_import(array, entry->name, &entry->array, &kind);
-}
-
-static bool read_saving(PyObject *entries, PyObject *metadata, struct saving *s) {
-    s->count = PyList_Size(entries);
-    s->pairs = PyList_Size(metadata);
-    if (s->count < 0 || s->pairs < 0) return false;
-    s->entries = calloc((size_t)s->count + 1, sizeof *s->entries);
-    s->metadata = calloc(2 * (size_t)s->pairs + 1, sizeof *s->metadata);
-    if (!s->entries || !s->metadata) return PyErr_NoMemory() != NULL;
-    for (Py_ssize_t i = 0; i < s->count; i++)
-        if (!read_entry(PyList_GetItem(entries, i), &s->entries[i])) return false;
-    for (Py_ssize_t i = 0; i < s->pairs; i++)
-        if (!PyArg_ParseTuple(PyList_GetItem(metadata, i), "ss", &s->metadata[2 * i],
-                              &s->metadata[2 * i + 1]))
-            return false;
-    return true;
-}
-
-/* _safetensors_save(path, [(name, element or None, array)], [(key, value)]) */
-static PyObject *save(PyObject *self, PyObject *arguments) {
-    const char *path;
-    PyObject *entries, *metadata, *result = NULL;
-    struct saving s = {0};
-    (void)self;
-    if (!PyArg_ParseTuple(arguments, "sO!O!:save", &path, &PyList_Type, &entries, &PyList_Type, &metadata))
-        return NULL;
-    if (read_saving(entries, metadata, &s)) {
-        smelt_status status;
-        Py_BEGIN_ALLOW_THREADS status =
-            smelt_safetensors_write(path, s.entries, (int)s.count, s.metadata, (int)s.pairs);
-        Py_END_ALLOW_THREADS result = status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
-    }
-    for (Py_ssize_t i = 0; s.entries && i < s.count; i++) smelt_array_release(s.entries[i].array);
-    free(s.entries);
-    free(s.metadata);
-    return result;
-}
-
-static PyMethodDef functions[] = {{"_safetensors_load", load, METH_O, NULL},
-                                  {"_safetensors_tensor", load_scaled, METH_VARARGS, NULL},
-                                  {"_safetensors_save", save, METH_VARARGS, NULL},
-                                  {0}};
 
 /* ---- The type. */
 
@@ -604,5 +492,5 @@ static PyType_Spec spec = {.name = "smelt._smelt.Tensor",
 int tensor_init(PyObject *module) {
     tensor_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     if (!tensor_type || PyModule_AddObjectRef(module, "Tensor", (PyObject *)tensor_type) < 0) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return 0;
 }

@@ -81,6 +81,10 @@ bool is_constant_integer(LLVMValueRef value, uint64_t *out);
 LLVMValueRef phi_incoming(LLVMValueRef phi, LLVMBasicBlockRef from);
 
 LLVMValueRef constant_i32(struct unit *unit, uint32_t value);
+/* The address of a constant of the code. */
+LLVMValueRef constant_in_memory(struct unit *unit, LLVMValueRef value);
+/* … of text, which ends with a zero byte. */
+LLVMValueRef constant_text(struct unit *unit, const char *text, size_t length);
 LLVMTypeRef type_i32(struct unit *unit);
 /* A float as an integer of a type, truncated and cut to its range, NaN as 0; built at the builder's place. */
 LLVMValueRef build_saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed);

@@ -50,7 +50,7 @@ static bool has_uniform_operands(const struct flow *flow, LLVMValueRef i, int co
     return true;
 }
 
-static bool is_of_group(enum intrinsic intrinsic) {
+bool uniform_is_of_group(enum intrinsic intrinsic) {
     switch (intrinsic) {
     case INTRINSIC_BUFFER_ADDRESS:
     case INTRINSIC_THREADGROUP_ADDRESS:
@@ -69,7 +69,7 @@ static bool is_of_group(enum intrinsic intrinsic) {
 static bool is_uniform_call(const struct flow *flow, LLVMValueRef call, const struct assumed *assumed,
                             int depth) {
     static const char *const same[] = {"llvm.umin.", "llvm.umax.", "llvm.smin.", "llvm.smax."};
-    bool is = is_of_group(intrinsic_of(call));
+    bool is = uniform_is_of_group(intrinsic_of(call));
     for (size_t n = 0; !is && n < sizeof same / sizeof *same; n++)
         is = strncmp(called_name(call), same[n], strlen(same[n])) == 0;
     return is && has_uniform_operands(flow, call, (int)LLVMGetNumArgOperands(call), assumed, depth);

@@ -8,6 +8,9 @@
 /* May some threads take one way at the terminator, while others take another? */
 bool uniform_splits_threads(const struct flow *flow, LLVMValueRef terminator);
 
+/* Whether the intrinsic is the same in all threads of a group, given the same operands. */
+bool uniform_is_of_group(enum intrinsic intrinsic);
+
 /* Whether all threads that compute the value in the same iteration get the same one. */
 bool uniform_is(const struct flow *flow, LLVMValueRef value);
 

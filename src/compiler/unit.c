@@ -50,6 +50,19 @@ LLVMValueRef constant_i32(struct unit *unit, uint32_t value) {
     return LLVMConstInt(type_i32(unit), value, false);
 }
 
+LLVMValueRef constant_in_memory(struct unit *unit, LLVMValueRef value) {
+    LLVMValueRef global = LLVMAddGlobal(unit->module, LLVMTypeOf(value), "");
+    LLVMSetInitializer(global, value);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
+    return global;
+}
+
+LLVMValueRef constant_text(struct unit *unit, const char *text, size_t length) {
+    return constant_in_memory(unit, LLVMConstStringInContext2(unit->context, text, length, false));
+}
+
 void build_kept(LLVMBuilderRef builder, LLVMValueRef instruction) {
     LLVMSetCurrentDebugLocation2(builder, NULL);
     LLVMInsertIntoBuilder(builder, instruction);

@@ -50,7 +50,6 @@ static void write_kernels(struct text *text, const void *context) {
     text_addf(text, "#define ATTENTION_%s %d\n#define ATTENTION_FULL %d\n", split ? "WIDE" : "PLACED",
               key->operands[5], key->operands[6]);
     text_add(text, kernel_text_attention_parts);
-    if (key->operation == BY_WARPGROUPS) text_add(text, kernel_text_attention_exp2);
     text_add(text, kernels[key->operation].text);
 }
 

@@ -21,6 +21,7 @@ def check_no_narrow(name, outputs):
 run_case("type_zero_signs")
 run_case("type_limits")
 run_case("math_exp_negative")
+run_case("private_ring")
 run_case("type_conversions_widened")
 run_case("type_narrow_extremes")
 run_case("type_narrow_saturated")

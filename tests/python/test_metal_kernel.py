@@ -5,22 +5,10 @@ import time
 import ml_dtypes
 import numpy as np
 import pytest
+from probe_kernels import F32, I, arguments_of, kernel_of
 
 import smelt
 from smelt import _smelt
-
-F32 = smelt.float32
-I = "uint i = thread_position_in_grid.x;\n"
-
-
-def kernel_of(source, inputs=("a",), outputs=("out",), name="probe", **options):
-    return smelt.metal_kernel(name=name, input_names=list(inputs), output_names=list(outputs), source=source, **options)
-
-
-def arguments_of(a, **options):
-    return {"inputs": [a], "output_shapes": [a.shape], "output_dtypes": [F32], "grid": (a.size, 1, 1),
-            "threadgroup": (64, 1, 1)} | options
-
 
 def floats(*shape):
     return np.random.default_rng().standard_normal(shape).astype(np.float32)

@@ -11,24 +11,12 @@ import time
 
 import numpy as np
 import pytest
+from probe_kernels import F32, I, arguments_of, kernel_of
 
 import smelt
 
 # A background job of a shell starts with Ctrl-C ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-F32 = smelt.float32
-I = "uint i = thread_position_in_grid.x;\n"
-
-
-def kernel_of(source, inputs=("a",), outputs=("out",), name="probe", **options):
-    return smelt.metal_kernel(name=name, input_names=list(inputs), output_names=list(outputs), source=source, **options)
-
-
-def arguments_of(a, **options):
-    return {"inputs": [a], "output_shapes": [a.shape], "output_dtypes": [F32], "grid": (a.size, 1, 1),
-            "threadgroup": (64, 1, 1)} | options
-
 
 ENDLESS = kernel_of("out[0] = 0; while (a > 0) out[0] += a;", name="endless")
 SPINS = {"inputs": [1.0], "output_shapes": [(1,)], "output_dtypes": [F32], "grid": (1,), "threadgroup": (1,)}

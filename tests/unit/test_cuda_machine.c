@@ -2,7 +2,7 @@
  * driver itself must have. Skipped, with the reason, on machines without one. */
 #include "unit.h"
 
-#include "../device.h"
+#include "machine_gpu.h"
 #include "array/array.h"
 #include "base/clock.h"
 #include "device/cuda/memory.h"
@@ -21,17 +21,6 @@ static void ok(smelt_status status) {
 }
 
 static bool there_is_one;
-
-static void look_for_gpu(void) {
-    const char *reason = "";
-    int count = 0;
-    if (strncmp(test_device(), "cuda", 4) != 0)
-        reason = "SMELT_TEST_DEVICE is not cuda";
-    else
-        cuda_gpus(&count, &reason);
-    there_is_one = count > 0;
-    if (!there_is_one) print_message("skipped: %s\n", reason);
-}
 
 #define NEED_GPU()                 \
     do {                           \
@@ -218,7 +207,7 @@ static void a_reset_gives_all_memory_back(void **state) {
 }
 
 int main(void) {
-    look_for_gpu();
+    there_is_one = machine_has_gpu();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_of_all_sizes_come_back),
         cmocka_unit_test(fills_and_copies_are_the_hosts),

@@ -1,8 +1,8 @@
 /* Traces of this machine's own GPU: its clock relative to the host's, events around launches. Skipped, with
  * the reason, on machines without one. */
+#include "machine_gpu.h"
 #include "trace_file.h"
 
-#include "../device.h"
 #include "base/clock.h"
 #include "device/cuda/context.h"
 
@@ -19,17 +19,6 @@
 static char file[128];
 static smelt_kernel *kernel;
 static smelt_array *x;
-
-static bool find_gpu(void) {
-    const char *reason = "";
-    int count = 0;
-    if (strncmp(test_device(), "cuda", 4) != 0)
-        reason = "SMELT_TEST_DEVICE is not cuda";
-    else
-        cuda_gpus(&count, &reason);
-    if (!count) print_message("skipped: %s\n", reason);
-    return count > 0;
-}
 
 static void run(smelt_run_info *info) {
     smelt_array *out;
@@ -116,7 +105,7 @@ static void launches_that_are_enqueued_are_all_there(void **state) {
 }
 
 int main(void) {
-    if (!find_gpu()) return 0;
+    if (!machine_has_gpu()) return 0;
     snprintf(file, sizeof file, "/tmp/smelt-trace-%d.json", (int)getpid());
     ok(smelt_kernel_create(&(smelt_kernel_desc){.name = "long_one",
                                                 .source =

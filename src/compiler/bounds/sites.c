@@ -4,23 +4,13 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-static LLVMValueRef text_constant(struct unit *unit, const char *text, size_t length) {
-    LLVMValueRef bytes = LLVMConstStringInContext2(unit->context, text, length, false);
-    LLVMValueRef global = LLVMAddGlobal(unit->module, LLVMTypeOf(bytes), "");
-    LLVMSetInitializer(global, bytes);
-    LLVMSetGlobalConstant(global, true);
-    LLVMSetLinkage(global, LLVMPrivateLinkage);
-    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
-    return global;
-}
-
 static LLVMValueRef file_of(struct bounds *b, LLVMMetadataRef location) {
     LLVMMetadataRef file = location ? LLVMDIScopeGetFile(LLVMDILocationGetScope(location)) : NULL;
     unsigned length = 0;
     if (b->file_text && file == b->file) return b->file_text;
     const char *name = file ? LLVMDIFileGetFilename(file, &length) : "?";
     b->file = file;
-    b->file_text = text_constant(b->unit, name, file ? length : 1);
+    b->file_text = constant_text(b->unit, name, file ? length : 1);
     return b->file_text;
 }
 
@@ -33,7 +23,7 @@ static LLVMValueRef name_of(struct bounds *b, LLVMValueRef variable) {
     else if (!unit_private_name(b->unit, variable, name))
         return LLVMConstNull(type_pointer(b->unit));
     b->named = variable;
-    b->name_text = text_constant(b->unit, name, strlen(name));
+    b->name_text = constant_text(b->unit, name, strlen(name));
     return b->name_text;
 }
 
@@ -95,11 +85,5 @@ LLVMValueRef bounds_sites(struct bounds *b, const struct array_object *object,
     if (!list) return LLVMConstNull(type_pointer(b->unit));
     for (const struct tested_access *a = accesses; a; a = a->next, i++)
         list[i] = site(b, object, a, low, count - 1 - i);
-    LLVMValueRef array = LLVMConstArray2(LLVMTypeOf(list[0]), list, count);
-    LLVMValueRef global = LLVMAddGlobal(b->unit->module, LLVMTypeOf(array), "");
-    LLVMSetInitializer(global, array);
-    LLVMSetGlobalConstant(global, true);
-    LLVMSetLinkage(global, LLVMPrivateLinkage);
-    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
-    return global;
+    return constant_in_memory(b->unit, LLVMConstArray2(LLVMTypeOf(list[0]), list, count));
 }

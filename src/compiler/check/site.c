@@ -7,16 +7,6 @@
 
 #define SITE_PREFIX "smelt_check_site"
 
-static LLVMValueRef text_constant(struct unit *unit, const char *text, size_t length) {
-    LLVMValueRef bytes = LLVMConstStringInContext2(unit->context, text, length, false);
-    LLVMValueRef global = LLVMAddGlobal(unit->module, LLVMTypeOf(bytes), "");
-    LLVMSetInitializer(global, bytes);
-    LLVMSetGlobalConstant(global, true);
-    LLVMSetLinkage(global, LLVMPrivateLinkage);
-    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
-    return global;
-}
-
 /* Sites are numbered by the module's own count, which the last one's name ends in. */
 static uint32_t next_number(struct unit *unit) {
     uint32_t number = 0;
@@ -37,8 +27,8 @@ LLVMValueRef check_site(struct unit *unit, LLVMValueRef instruction, const char 
     uint32_t number = next_number(unit);
     LLVMTypeRef i32 = type_i32(unit);
     LLVMValueRef fields[] = {
-        text_constant(unit, file_name, length),
-        name ? text_constant(unit, name, strlen(name)) : LLVMConstNull(type_pointer(unit)),
+        constant_text(unit, file_name, length),
+        name ? constant_text(unit, name, strlen(name)) : LLVMConstNull(type_pointer(unit)),
         LLVMConstInt(i32, line, false), LLVMConstInt(i32, column, false), LLVMConstInt(i32, number, false)};
     LLVMValueRef record = LLVMConstStructInContext(unit->context, fields, 5, false);
     snprintf(own, sizeof own, SITE_PREFIX "%u", number);

@@ -223,6 +223,8 @@ LLVMValueRef simd_i32(struct simd *s, int64_t value);
 /* ---- Stack slots (slots.c). */
 /* A slot in the function's first block. */
 LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type);
+/* … of the contents of a slot, which may lie in an array of them. */
+LLVMTypeRef simd_slot_type(LLVMValueRef slot);
 /* A slot for one round of a loop of the original (-1: the function), with its first contents; NULL:
  * none. The headers of the loop must have their new blocks. */
 LLVMValueRef simd_round_slot(struct simd *s, LLVMTypeRef type, LLVMValueRef first, int loop);

@@ -171,7 +171,8 @@ void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef ve
     }
     v->chunks[chunk] = vector;
     v->loaded = s->serial;
-    if (v->slots) LLVMBuildStore(s->unit->builder, vector, v->slots[chunk]);
+    bool stored = v->matrix && v->matrix->sum; /* by the product */
+    if (v->slots && !stored) LLVMBuildStore(s->unit->builder, vector, v->slots[chunk]);
     if (v->matrix && v->matrix->uses) s->matrix_forms->keep_row(s, original, chunk, vector);
 }
 
@@ -183,7 +184,7 @@ static void load_from_slots(struct simd *s, struct value *v) {
     LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->blocks[s->current].head));
     if (v->slot) v->scalar = LLVMBuildLoad2(b, LLVMGetAllocatedType(v->slot), v->slot, "");
     for (int i = 0; v->slots && i < s->chunk_count; i++)
-        v->chunks[i] = LLVMBuildLoad2(b, LLVMGetAllocatedType(v->slots[i]), v->slots[i], "");
+        v->chunks[i] = LLVMBuildLoad2(b, simd_slot_type(v->slots[i]), v->slots[i], "");
     v->loaded = s->serial;
     LLVMPositionBuilderAtEnd(b, here);
 }
@@ -250,6 +251,10 @@ LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk) {
     if (packed_is(s, original)) return packed_chunk(s, original, chunk);
     if (!LLVMIsAInstruction(original)) return chunk_splat(s, original);
     struct value *v = value_of(s, original);
+    /* A stage of a sum that lies in memory (matrix_sums.c) is loaded where it is used: most blocks that it
+     * passes through do not use it on all paths. */
+    if (v->matrix && v->matrix->sum && v->loaded != s->serial)
+        return LLVMBuildLoad2(s->unit->builder, simd_slot_type(v->slots[chunk]), v->slots[chunk], "");
     load_from_slots(s, v);
     if (v->shape == SHAPE_VARYING)
         return v->piece < 0 ? v->chunks[chunk]

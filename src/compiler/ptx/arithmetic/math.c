@@ -54,23 +54,25 @@ static LLVMValueRef build_rsqrt(struct unit *unit, LLVMValueRef *x) {
 }
 
 /* The same steps as on a CPU (prelude/smelt_float_basic.h), but y is the GPU's approximation, off by at most
- * 2^-22.9 of itself: the result is right to 2^-66 before its one rounding. */
+ * 2^-22.9 of itself: the result is right to 2^-66 before its one rounding. Where x is 0, infinite or NaN, e
+ * is NaN and y is right: with any small positive number instead of e, the result is y. */
 static LLVMValueRef build_exact_rsqrt(struct unit *unit, LLVMValueRef *x) {
     LLVMBuilderRef b = unit->builder;
-    LLVMTypeRef word = LLVMInt32TypeInContext(unit->context);
-    LLVMValueRef one = constant(unit, 1),
-                 tiny = LLVMBuildFCmp(b, LLVMRealOLT, *x, constant(unit, 0x1p-100), "");
-    LLVMValueRef v = LLVMBuildFMul(b, *x, LLVMBuildSelect(b, tiny, constant(unit, 0x1p48), one, ""), "");
+    LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, *x, constant(unit, 0x1p-100), "");
+    LLVMValueRef v = LLVMBuildSelect(b, tiny, times(unit, *x, 0x1p48), *x, "");
     LLVMValueRef y = build_function(unit, "llvm.nvvm.rsqrt.approx.ftz.f", &v, 1);
     LLVMValueRef h = LLVMBuildFMul(b, v, y, ""), minus_h = LLVMBuildFNeg(b, h, "");
     LLVMValueRef low = fused(unit, v, y, minus_h);
-    LLVMValueRef e = fused(unit, LLVMBuildFNeg(b, low, ""), y, fused(unit, minus_h, y, one));
+    LLVMValueRef rest = fused(unit, minus_h, y, constant(unit, 1));
+    LLVMValueRef bounds[2] = {fused(unit, LLVMBuildFNeg(b, low, ""), y, rest), constant(unit, 0x1p-10)};
+    LLVMValueRef e = build_intrinsic(unit, "llvm.minnum", type_float(unit), bounds, 2);
     LLVMValueRef factor = fused(unit, e, constant(unit, 0.375), constant(unit, 0.5));
     LLVMValueRef better = fused(unit, LLVMBuildFMul(b, y, e, ""), factor, y);
-    LLVMValueRef before = LLVMBuildSub(b, LLVMBuildBitCast(b, v, word, ""), LLVMConstInt(word, 1, false), "");
-    LLVMValueRef usual = LLVMBuildICmp(b, LLVMIntULT, before, LLVMConstInt(word, 0x7f7fffff, false), "");
-    return LLVMBuildFMul(b, LLVMBuildSelect(b, usual, better, y, ""),
-                         LLVMBuildSelect(b, tiny, constant(unit, 0x1p24), one, ""), "");
+    return LLVMBuildSelect(b, tiny, times(unit, better, 0x1p24), better, "");
+}
+
+static LLVMValueRef build_sqrt(struct unit *unit, LLVMValueRef *x) {
+    return build_function(unit, "llvm.nvvm.sqrt.approx.f", x, 1);
 }
 
 /* x minus the nearest multiple of 2π, subtracted in two parts. */
@@ -131,6 +133,7 @@ static const struct form {
     {"fast_cos", 1, build_cos},
     {"fast_log10", 1, build_log10},
     {"fast_rsqrt", 1, build_rsqrt},
+    {"fast_sqrt", 1, build_sqrt},
     {"rsqrt", 1, build_exact_rsqrt},
     {"copysign", 2, build_copysign},
     {"rough_divide", 2, build_rough_divide},

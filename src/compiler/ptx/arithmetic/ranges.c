@@ -92,7 +92,8 @@ static struct range extreme_of(LLVMValueRef x, LLVMValueRef y, double sign, int 
 static struct range range_of_call(LLVMValueRef call, int depth) {
     const char *name = called_name(call);
     LLVMValueRef first = LLVMGetNumOperands(call) > 1 ? LLVMGetOperand(call, 0) : NULL;
-    if (strcmp(name, "llvm.sqrt.f32") == 0) return (struct range){0, INFINITY};
+    if (strcmp(name, "llvm.sqrt.f32") == 0 || strcmp(name, "llvm.nvvm.sqrt.approx.f") == 0)
+        return (struct range){0, INFINITY};
     if (strcmp(name, "llvm.fabs.f32") == 0) {
         struct range range = ptx_range_of(first, depth);
         return (struct range){0, greatest(fabs(range.low), fabs(range.high))};

@@ -40,6 +40,76 @@ static int loop_of_phi(const struct unrolling *u, LLVMValueRef value) {
     return loop >= 0 && u->flow.blocks[u->flow.loops[loop].header].block == block ? loop : -1;
 }
 
+/* Whether both compute the same from the same values. */
+static bool is_same(LLVMValueRef a, LLVMValueRef b, int depth) {
+    if (a == b) return true;
+    bool both =
+        (LLVMIsABinaryOperator(a) && LLVMIsABinaryOperator(b)) || (LLVMIsACastInst(a) && LLVMIsACastInst(b));
+    if (!both || depth == 0 || LLVMGetInstructionOpcode(a) != LLVMGetInstructionOpcode(b) ||
+        LLVMTypeOf(a) != LLVMTypeOf(b))
+        return false;
+    for (int i = 0; i < LLVMGetNumOperands(a); i++)
+        if (!is_same(LLVMGetOperand(a, (unsigned)i), LLVMGetOperand(b, (unsigned)i), depth - 1)) return false;
+    return true;
+}
+
+/* What LLVM knew of a result on one way need not hold on the other. */
+static void forget_promises(LLVMValueRef copy) {
+    switch (LLVMGetInstructionOpcode(copy)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+        LLVMSetNSW(copy, false);
+        LLVMSetNUW(copy, false);
+        break;
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMLShr:
+    case LLVMAShr:
+        LLVMSetExact(copy, false);
+        break;
+    case LLVMOr:
+        LLVMSetIsDisjoint(copy, false);
+        break;
+    case LLVMZExt:
+        LLVMSetNNeg(copy, false);
+        break;
+    default:
+        break;
+    }
+}
+
+static LLVMValueRef copy_of(struct unit *unit, LLVMValueRef value, LLVMValueRef other) {
+    if (value == other) return value;
+    LLVMValueRef copy = LLVMInstructionClone(value);
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(value); i++)
+        LLVMSetOperand(copy, i, copy_of(unit, LLVMGetOperand(value, i), LLVMGetOperand(other, i)));
+    forget_promises(copy);
+    LLVMInsertIntoBuilder(unit->builder, copy);
+    return copy;
+}
+
+/* LLVM moves a computation to the ends of several ways if it was on one of them (partial redundancy). Behind
+ * the phi it is a counter again, of which LLVM finds the number of rounds. */
+static void join_computations(const struct unrolling *u) {
+    FOR_EACH_BLOCK(block, u->unit->entry) {
+        LLVMValueRef first = LLVMGetFirstInstruction(block);
+        while (first && LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
+        FOR_EACH_INSTRUCTION(phi, block) {
+            if (!LLVMIsAPHINode(phi)) break;
+            if (LLVMCountIncoming(phi) != 2 || loop_of_phi(u, phi) >= 0) continue;
+            LLVMValueRef one = LLVMGetIncomingValue(phi, 0), other = LLVMGetIncomingValue(phi, 1);
+            if (LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind || one == other ||
+                !is_same(one, other, MOST_DEPTH))
+                continue;
+            LLVMPositionBuilderBefore(u->unit->builder, first);
+            LLVMReplaceAllUsesWith(phi, copy_of(u->unit, one, other));
+            LLVMInstructionEraseFromParent(phi);
+        }
+    }
+}
+
 /* ---- Rounds. */
 
 /* The loop whose counter a value is, or is a constant away from; -1: none. */
@@ -95,6 +165,33 @@ static int find_rounds(const struct unrolling *u, int loop) {
 
 /* ---- Indexes. */
 
+static bool settles(struct unrolling *u, LLVMValueRef value, bool want, int depth);
+
+/* The block from which alone a block is reached; NULL: there are several, or none. */
+static LLVMBasicBlockRef only_predecessor(LLVMBasicBlockRef block) {
+    LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
+    bool alone = use && !LLVMGetNextUse(use) && LLVMIsATerminatorInst(LLVMGetUser(use));
+    return alone ? LLVMGetInstructionParent(LLVMGetUser(use)) : NULL;
+}
+
+/* The block whose branch chooses whether the phi's block is reached from `from`. */
+static LLVMBasicBlockRef chooser_of(LLVMBasicBlockRef from) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(from);
+    bool chooses = LLVMIsABranchInst(end) && LLVMIsConditional(end);
+    return chooses ? from : only_predecessor(from);
+}
+
+/* A phi that one branch chooses settles with its values and the branch's condition. */
+static bool phi_settles(struct unrolling *u, LLVMValueRef phi, bool want, int depth) {
+    if (LLVMCountIncoming(phi) != 2 || depth == 0) return false;
+    LLVMBasicBlockRef chooser = chooser_of(LLVMGetIncomingBlock(phi, 0));
+    LLVMValueRef branch = chooser ? LLVMGetBasicBlockTerminator(chooser) : NULL;
+    return branch && chooser == chooser_of(LLVMGetIncomingBlock(phi, 1)) && LLVMIsABranchInst(branch) &&
+           LLVMIsConditional(branch) && settles(u, LLVMGetCondition(branch), want, depth - 1) &&
+           settles(u, LLVMGetIncomingValue(phi, 0), want, depth - 1) &&
+           settles(u, LLVMGetIncomingValue(phi, 1), want, depth - 1);
+}
+
 /* Whether a value is constant once loops of few rounds are unrolled; `want`: marks these loops. */
 static bool settles(struct unrolling *u, LLVMValueRef value, bool want, int depth) {
     if (LLVMIsAConstant(value)) return true;
@@ -103,8 +200,8 @@ static bool settles(struct unrolling *u, LLVMValueRef value, bool want, int dept
         if (want) u->wanted[loop] = true;
         return u->rounds[loop] > 0;
     }
-    if (depth == 0 || !LLVMIsAInstruction(value) || LLVMIsALoadInst(value) || LLVMIsACallInst(value) ||
-        LLVMIsAPHINode(value))
+    if (LLVMIsAPHINode(value)) return phi_settles(u, value, want, depth);
+    if (depth == 0 || !LLVMIsAInstruction(value) || LLVMIsALoadInst(value) || LLVMIsACallInst(value))
         return false;
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
         if (!settles(u, LLVMGetOperand(value, (unsigned)i), want, depth - 1)) return false;
@@ -123,12 +220,24 @@ static bool all_settle(struct unrolling *u, LLVMValueRef pointer, bool want) {
     return true;
 }
 
+/* Whether registers may hold it. */
+static bool is_small_array(const struct unrolling *u, LLVMValueRef instruction) {
+    return LLVMIsAAllocaInst(instruction) &&
+           LLVMABISizeOfType(u->unit->layout, LLVMGetAllocatedType(instruction)) <= MOST_ARRAY_BYTES;
+}
+
+static bool has_small_array(const struct unrolling *u) {
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(u->unit->entry);
+    FOR_EACH_INSTRUCTION(instruction, entry) {
+        if (is_small_array(u, instruction)) return true;
+    }
+    return false;
+}
+
 static void mark_arrays(struct unrolling *u) {
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(u->unit->entry);
     FOR_EACH_INSTRUCTION(instruction, entry) {
-        if (LLVMIsAAllocaInst(instruction) &&
-            LLVMABISizeOfType(u->unit->layout, LLVMGetAllocatedType(instruction)) <= MOST_ARRAY_BYTES &&
-            all_settle(u, instruction, false))
+        if (is_small_array(u, instruction) && all_settle(u, instruction, false))
             (void)all_settle(u, instruction, true);
     }
 }
@@ -189,6 +298,8 @@ void ptx_ask_for_rounds(struct unit *unit, const struct flow *flow, int loop, ui
 
 static smelt_status unroll(struct unrolling *u, bool *any) {
     int count = u->flow.loop_count;
+    if (!has_small_array(u)) return SMELT_OK;
+    join_computations(u);
     u->rounds = arena_alloc(&u->arena, (size_t)count * sizeof *u->rounds);
     u->wanted = arena_alloc(&u->arena, (size_t)count * sizeof *u->wanted);
     if (!u->rounds || !u->wanted)

@@ -79,7 +79,7 @@ static LLVMValueRef reduce_bits(struct ptx_operation *o, enum simd_operation ope
 static LLVMValueRef as_ordered(struct ptx_operation *o, LLVMValueRef bits) {
     LLVMBuilderRef b = o->unit->builder;
     LLVMValueRef sign = LLVMBuildAShr(b, bits, constant_i32(o->unit, 31), "");
-    return LLVMBuildXor(b, bits, LLVMBuildLShr(b, sign, constant_i32(o->unit, 1), ""), "");
+    return LLVMBuildXor(b, bits, LLVMBuildAnd(b, sign, constant_i32(o->unit, 0x7fffffffu), ""), "");
 }
 
 /* The minimum or maximum of floats as that of integers. A NaN becomes a value that loses against any number,

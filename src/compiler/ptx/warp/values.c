@@ -5,6 +5,7 @@
 #include "abi/simdgroup.h"
 #include "compiler/combine.h"
 #include "compiler/ptx/warp/divergence.h"
+#include "compiler/uniform.h"
 
 #include <string.h>
 
@@ -104,21 +105,7 @@ static bool is_pure(LLVMValueRef call, const char *name) {
 }
 
 static bool is_same_in_group(enum intrinsic intrinsic) {
-    switch (intrinsic) {
-    case INTRINSIC_THREADGROUP_POSITION:
-    case INTRINSIC_THREADGROUP_SIZE:
-    case INTRINSIC_DISPATCH_THREADGROUP_SIZE:
-    case INTRINSIC_GRID_THREADS:
-    case INTRINSIC_GRID_GROUPS:
-    case INTRINSIC_SIMDGROUP_COUNT:
-    case INTRINSIC_BUFFER_ADDRESS:
-    case INTRINSIC_THREADGROUP_ADDRESS:
-    case INTRINSIC_ALIKE:
-    case INTRINSIC_NEVER:
-        return true;
-    default:
-        return false;
-    }
+    return uniform_is_of_group(intrinsic) || intrinsic == INTRINSIC_ALIKE || intrinsic == INTRINSIC_NEVER;
 }
 
 static bool is_same_in_warp(enum intrinsic intrinsic) {

@@ -118,6 +118,13 @@ static void add_incoming(struct simd *s, struct incoming **list, LLVMValueRef sl
     *list = one;
 }
 
+/* Whether the phi and its value are stages of one sum, which lies in memory. */
+static bool matrix_stays(struct simd *s, LLVMValueRef phi, LLVMValueRef value) {
+    const struct matrix *to = matrix_of(s, phi),
+                        *from = LLVMIsAInstruction(value) ? matrix_of(s, value) : NULL;
+    return to->sum && from && from->sum == to->sum && (to->halves[1] == phi) == (from->halves[1] == value);
+}
+
 /* Lanes `masks` of block `from` (NULL entries: all) go on to block `to`. All values are read before any is
  * written, since phis may exchange values. */
 static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *masks, bool divergent) {
@@ -138,7 +145,7 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
         if (!LLVMIsAPHINode(phi)) break;
         LLVMValueRef value = phi_incoming(phi, s->blocks[from].original);
         bool matrix = matrix_of(s, phi) != NULL;
-        if (!value || (is_empty(value) && !matrix)) continue;
+        if (!value || (is_empty(value) && !matrix) || (matrix && matrix_stays(s, phi, value))) continue;
         make_phi_slots(s, phi);
         const struct value *v = value_of(s, phi);
         if (v->slot)

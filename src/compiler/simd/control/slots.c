@@ -24,6 +24,10 @@ LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
     return slot;
 }
 
+LLVMTypeRef simd_slot_type(LLVMValueRef slot) {
+    return LLVMIsAAllocaInst(slot) ? LLVMGetAllocatedType(slot) : LLVMGetGEPSourceElementType(slot);
+}
+
 /* A slot, its first contents, and the header of the loop for one round of which it has them; NULL: once. */
 struct round_slot {
     LLVMValueRef slot, first;

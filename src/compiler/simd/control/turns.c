@@ -144,7 +144,7 @@ static void take_slots(struct simd *s, LLVMValueRef **slots, bool back) {
     struct taken *one = arena_alloc(&s->arena, sizeof *one);
     LLVMValueRef *only = arena_alloc(&s->arena, sizeof *only);
     if (!one || !only) return;
-    LLVMTypeRef type = LLVMGetAllocatedType((*slots)[0]);
+    LLVMTypeRef type = simd_slot_type((*slots)[0]);
     *only = simd_slot(s, type);
     *one = (struct taken){slots, *slots, *only, new_array(s, type), back, t->taken};
     for (int c = 0; c < t->chunks; c++) {

@@ -45,6 +45,7 @@ struct matrix {
     struct matrix *next;     /* of s->matrices */
     struct matrix *words[2]; /* a product of bfloats by pairs: the left and the right one; or NULL */
     bool mixed;              /* arithmetic: has an operand in lanes' order */
+    struct matrix_sum *sum;  /* of which it is a stage (matrix_sums.h); or NULL */
     int uses;                /* as an operand of products … */
     bool far;                /* … of which one is in another block */
     int left;                /* … that are not written yet */
@@ -60,6 +61,7 @@ struct matrix {
     int part, part_group, part_row, part_rows; /* a product: the rows that the last part wrote … */
     LLVMValueRef part_slots[MATRIX_SIZE];      /* … and where they are side by side with another product's, */
     bool part_second;                          /* before its rows or behind them; or NULL */
+    bool part_whole;                           /* … and in memory, too (matrix_sums.h) */
     bool chained;                              /* … and during writing: part of a chain */
 };
 
@@ -80,6 +82,14 @@ static inline void matrix_operand(const struct matrix *product, bool right, LLVM
     const struct matrix *words = product->words[right];
     halves[0] = words ? words->halves[0] : LLVMGetOperand(a, right ? 2 : 0);
     halves[1] = words ? words->halves[1] : LLVMGetOperand(b, right ? 2 : 1);
+}
+
+/* Whether both products have the same left matrix. */
+static inline bool matrix_has_left_of(const struct matrix *a, const struct matrix *b) {
+    LLVMValueRef own[2], other[2];
+    matrix_operand(a, false, own);
+    matrix_operand(b, false, other);
+    return own[0] == other[0] && own[1] == other[1] && !a->words[0] == !b->words[0];
 }
 
 /* Of arithmetic: whether its first operand is the only one that an instruction computes. */
@@ -143,9 +153,9 @@ bool matrix_loop_is_last(const struct simd *s);
 bool matrix_loop_takes_tile(struct simd *s);
 /* … the part has written these rows of the product. */
 void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows,
-                          LLVMValueRef const *slots, bool second);
-/* … a slot for a row of two sums side by side, in which the loop carries them: those that the products add
- * to. Its first contents are written where control enters the loop. */
+                          LLVMValueRef const *slots, bool second, bool whole);
+/* … a slot for a row of a sum, or of two side by side (`second`), in which the loop carries them: those that
+ * the products add to. Its first contents are written where control enters the loop. */
 LLVMValueRef matrix_loop_join(struct simd *s, const struct matrix *first, const struct matrix *second,
                               int group, int row);
 /* … whether a chunk of the phi's half gets a value along the edge. */

@@ -8,6 +8,7 @@
  * Requires: the analysis, the layout of blocks. Establishes: value.matrix. */
 #include "compiler/simd/matrix/matrix.h"
 #include "compiler/simd/matrix/matrix_pairs.h"
+#include "compiler/simd/matrix/matrix_sums.h"
 #include "compiler/simd/analysis/spots.h"
 
 #include <string.h>
@@ -423,4 +424,5 @@ void matrix_find(struct simd *s) {
         matrix_find_pairs(s, matrix);
         for (int right = 0; right < 2; right++) count_use(s, matrix, right);
     }
+    matrix_find_sums(s);
 }

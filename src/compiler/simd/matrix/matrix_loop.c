@@ -9,6 +9,7 @@
  * Before the loop and after it, a part's sums are in the slots of their phis. */
 #include "compiler/simd/lanes/lanes.h"
 #include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/matrix/matrix_sums.h"
 
 /* ---- Loops that suit. */
 
@@ -174,13 +175,14 @@ bool matrix_loop_takes_tile(struct simd *s) {
 }
 
 void matrix_loop_set_rows(struct simd *s, struct matrix *product, int group, int row, int rows,
-                          LLVMValueRef const *slots, bool second) {
+                          LLVMValueRef const *slots, bool second, bool whole) {
     product->part = s->matrix_part;
     product->part_group = group;
     product->part_row = row;
     product->part_rows = rows;
     for (int r = 0; r < rows; r++) product->part_slots[r] = slots ? slots[r] : NULL;
     product->part_second = second;
+    product->part_whole = whole;
 }
 
 /* The slot of the sum's row before the loop. */
@@ -189,14 +191,25 @@ static LLVMValueRef slot_of_row(struct simd *s, const struct matrix *product, in
     return value_of(s, phi)->slots[MATRIX_CHUNKS * group + row % 4];
 }
 
+static LLVMValueRef first_contents(struct simd *s, const struct matrix *first, const struct matrix *second,
+                                   int group, int row) {
+    const struct matrix *products[2] = {first, second};
+    LLVMValueRef rows[2] = {NULL, NULL};
+    if (second && matrix_sum_is_neighbour(first, second)) return matrix_sum_load(s, first, group, row, 2);
+    for (int n = 0; n < (second ? 2 : 1); n++) {
+        LLVMValueRef slot = slot_of_row(s, products[n], group, row);
+        rows[n] = LLVMBuildLoad2(s->unit->builder, simd_slot_type(slot), slot, "");
+    }
+    return second ? lanes_join(s, rows[0], rows[1]) : rows[0];
+}
+
 LLVMValueRef matrix_loop_join(struct simd *s, const struct matrix *first, const struct matrix *second,
                               int group, int row) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
     LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->matrix_entry));
-    LLVMValueRef rows[2] = {slot_of_row(s, first, group, row), slot_of_row(s, second, group, row)};
-    for (int n = 0; n < 2; n++) rows[n] = LLVMBuildLoad2(b, LLVMGetAllocatedType(rows[n]), rows[n], "");
-    LLVMValueRef joined = lanes_join(s, rows[0], rows[1]), slot = simd_slot(s, LLVMTypeOf(joined));
+    LLVMValueRef joined = first_contents(s, first, second, group, row);
+    LLVMValueRef slot = simd_slot(s, LLVMTypeOf(joined));
     LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->matrix_entry));
     LLVMBuildStore(b, joined, slot);
     LLVMPositionBuilderAtEnd(b, here);
@@ -231,13 +244,23 @@ static LLVMValueRef last_row(struct simd *s, LLVMValueRef phi, int chunk) {
     LLVMValueRef slot = joined_slot(s, phi, chunk);
     if (!slot) return chunk_kept(s, phi_incoming(phi, LLVMGetInstructionParent(phi)), chunk);
     LLVMValueRef joined = LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(slot), slot, "");
+    if (LLVMGetVectorSize(LLVMTypeOf(joined)) == MATRIX_SIZE) return joined;
     return lanes_half(s, joined, result_of(s, phi)->part_second);
 }
 
 static void keep_sum(struct simd *s, LLVMValueRef phi) {
     const struct value *v = value_of(s, phi);
-    for (int c = 0; c < s->chunk_count; c++)
-        if (is_in_part(s, phi, c)) LLVMBuildStore(s->unit->builder, last_row(s, phi, c), v->slots[c]);
+    const struct matrix *product = result_of(s, phi);
+    for (int c = 0; c < s->chunk_count; c++) {
+        if (!is_in_part(s, phi, c)) continue;
+        if (!product->part_whole) {
+            LLVMBuildStore(s->unit->builder, last_row(s, phi, c), v->slots[c]);
+        } else if (!product->part_second) {
+            LLVMValueRef slot = joined_slot(s, phi, c);
+            LLVMValueRef rows = LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(slot), slot, "");
+            matrix_sum_store(s, product, c / MATRIX_CHUNKS, row_of_chunk(s, phi, c), rows);
+        }
+    }
 }
 
 static void take_sum(struct simd *s, LLVMValueRef phi) {
@@ -245,7 +268,7 @@ static void take_sum(struct simd *s, LLVMValueRef phi) {
     LLVMValueRef result = phi_incoming(phi, LLVMGetInstructionParent(phi));
     for (int c = 0; c < s->chunk_count; c++)
         chunk_set(s, result, c,
-                  LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(v->slots[c]), v->slots[c], ""));
+                  LLVMBuildLoad2(s->unit->builder, simd_slot_type(v->slots[c]), v->slots[c], ""));
 }
 
 void matrix_loop_end(struct simd *s, int place) {

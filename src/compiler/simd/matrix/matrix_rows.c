@@ -11,6 +11,7 @@
  * order, as in lanes' order (matrix.c). */
 #include "compiler/simd/matrix/matrix.h"
 #include "compiler/simd/matrix/matrix_pairs.h"
+#include "compiler/simd/matrix/matrix_sums.h"
 #include "compiler/simd/arithmetic/arithmetic.h"
 #include "compiler/simd/lanes/lanes.h"
 
@@ -303,13 +304,6 @@ bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction) {
     return false;
 }
 
-static bool has_left_of(const struct matrix *a, const struct matrix *b) {
-    LLVMValueRef own[2], other[2];
-    matrix_operand(a, false, own);
-    matrix_operand(b, false, other);
-    return own[0] == other[0] && own[1] == other[1] && !a->words[0] == !b->words[0];
-}
-
 /* The product that adds to this one's result. */
 static struct matrix *next_in_chain(const struct matrix *product) {
     for (struct matrix *next = product->pending; next; next = next->pending)
@@ -351,7 +345,7 @@ static bool take_chain(struct simd *s, struct chains *chains, struct matrix *fir
     }
     bool suits = !chains->count || chains->length == length;
     for (int n = 0; n < length && suits && chains->count; n++)
-        suits = has_left_of(products[n], chains->products[0][n]);
+        suits = matrix_has_left_of(products[n], chains->products[0][n]);
     for (int n = 0; n < length && !suits; n++) products[n]->chained = false;
     if (!suits) return false;
     chains->products[chains->count++] = products;
@@ -432,7 +426,7 @@ static LLVMValueRef load_element(struct simd *s, const struct operand *operand, 
 struct tile {
     int group, row, rows;
     LLVMValueRef sums[MOST_CHAINS][MATRIX_SIZE];  /* by vector */
-    LLVMValueRef slots[MOST_CHAINS][MATRIX_SIZE]; /* of pairs that a loop carries, else NULL */
+    LLVMValueRef slots[MOST_CHAINS][MATRIX_SIZE]; /* in which a loop carries them, else NULL */
 };
 
 static int rows_of_tile(const struct simd *s, const struct chains *chains) {
@@ -456,20 +450,47 @@ static bool find_left(struct simd *s, const struct matrix *product, const struct
     return true;
 }
 
+/* Whether the product adds to its sum as that lies in memory. */
+static bool adds_to_stage(struct simd *s, const struct matrix *product) {
+    const struct matrix *stage =
+        matrix_of_halves(s, LLVMGetOperand(product->halves[0], 3), LLVMGetOperand(product->halves[1], 3));
+    return product->sum && stage && stage->sum == product->sum;
+}
+
 static LLVMValueRef begin_sum(struct simd *s, const struct chains *chains, int vector, int row,
                               struct tile *tile) {
     struct matrix **const *products = &chains->products[first_chain(chains, vector)];
+    const struct matrix *first = products[0][0], *second = is_pair(chains, vector) ? products[1][0] : NULL;
     LLVMValueRef rows[2];
-    if (is_pair(chains, vector) && s->matrix_part != NO_PART) {
-        LLVMValueRef slot = matrix_loop_join(s, products[0][0], products[1][0], tile->group, row);
+    if ((second || first->sum) && s->matrix_part != NO_PART) {
+        LLVMValueRef slot = matrix_loop_join(s, first, second, tile->group, row);
         tile->slots[vector][row - tile->row] = slot;
         return LLVMBuildLoad2(s->unit->builder, LLVMGetAllocatedType(slot), slot, "");
     }
+    if (second && adds_to_stage(s, first) && adds_to_stage(s, second) &&
+        matrix_sum_is_neighbour(first, second))
+        return matrix_sum_load(s, first, tile->group, row, 2);
     for (int n = 0; n < chains_of(chains, vector); n++) {
         const LLVMValueRef *halves = products[n][0]->halves;
         rows[n] = row_of(s, LLVMGetOperand(halves[0], 3), LLVMGetOperand(halves[1], 3), tile->group, row);
     }
     return is_pair(chains, vector) ? lanes_join(s, rows[0], rows[1]) : rows[0];
+}
+
+/* Whether rows of the pair's sums are side by side in memory. */
+static bool is_whole(const struct chains *chains, int vector) {
+    struct matrix **const *products = &chains->products[first_chain(chains, vector)];
+    return matrix_sum_is_neighbour(products[0][0], products[1][0]);
+}
+
+/* Stores a row of sums that lie in memory. */
+static void store_sum(struct simd *s, const struct chains *chains, int vector, int group, int row,
+                      LLVMValueRef sum) {
+    struct matrix **const *products = &chains->products[first_chain(chains, vector)];
+    bool pair = is_pair(chains, vector), whole = pair && is_whole(chains, vector);
+    for (int p = 0; p < (pair && !whole ? 2 : 1); p++)
+        if (products[p][0]->sum)
+            matrix_sum_store(s, products[p][0], group, row, pair && !whole ? lanes_half(s, sum, p) : sum);
 }
 
 /* The sums are those after the chains' products `n`. */
@@ -479,6 +500,7 @@ static void keep_sums(struct simd *s, const struct chains *chains, int n, const 
             int row = tile->row + r, chunk = MATRIX_CHUNKS * tile->group + row % 4;
             LLVMValueRef sum = tile->sums[v][r], slot = tile->slots[v][r];
             if (slot && n == chains->length - 1) LLVMBuildStore(s->unit->builder, sum, slot);
+            if (!slot && n == chains->length - 1) store_sum(s, chains, v, tile->group, row, sum);
             for (int p = 0; p < chains_of(chains, v) && !slot; p++)
                 chunk_set(s, chains->products[first_chain(chains, v) + p][n]->halves[row / 4], chunk,
                           is_pair(chains, v) ? lanes_half(s, sum, p) : sum);
@@ -486,7 +508,8 @@ static void keep_sums(struct simd *s, const struct chains *chains, int n, const 
     for (int v = 0; v < vectors_of(chains); v++)
         for (int p = 0; p < chains_of(chains, v); p++)
             matrix_loop_set_rows(s, chains->products[first_chain(chains, v) + p][n], tile->group, tile->row,
-                                 tile->rows, tile->slots[v][0] ? tile->slots[v] : NULL, p);
+                                 tile->rows, tile->slots[v][0] ? tile->slots[v] : NULL, p,
+                                 is_pair(chains, v) && is_whole(chains, v));
 }
 
 static void multiply_tile(struct simd *s, const struct chains *chains, const struct operand *left,

@@ -1,7 +1,7 @@
-/* Loads of two or four neighbouring narrow elements per lane, or of four words, where the lanes' elements
- * follow one another without gaps, as in arrays of half2, uchar4 and float4: whole vectors are loaded and
- * split into one vector per element. Loaded one by one, each element would take a window of its own, shifted
- * by one element.
+/* Loads of two or four neighbouring narrow elements per lane, or of four or eight words, where the lanes'
+ * elements follow one another without gaps, as in arrays of half2, uchar4 and float4: whole vectors are
+ * loaded and split into one vector per element. Loaded one by one, each element would take a window of its
+ * own, shifted by one element.
  *
  * Stores of several elements per lane: whole vectors are put together from the values. With 512 bits, each
  * value by itself would take a masked store to each of these vectors. Where the lines are not in the first
@@ -12,7 +12,9 @@
 #include "compiler/simd/lanes/lanes.h"
 #include "compiler/simd/memory/neighbours.h"
 
-enum { WORD_BYTES = 4 };
+#include <string.h>
+
+enum { WORD_BYTES = 4, MOST_WORDS = 8 };
 
 static bool is_whole(const struct simd *s) {
     return s->chunk_lanes == s->vector_bits / 32 && s->vector_bits >= 256;
@@ -22,7 +24,7 @@ static bool is_whole(const struct simd *s) {
  * shuffled. */
 bool dense_suits(const struct simd *s, int64_t size, int count) {
     if (!is_whole(s)) return false;
-    if (size == WORD_BYTES) return s->vector_bits == 512 && count == 4;
+    if (size == WORD_BYTES) return s->vector_bits == 512 && (count == 4 || count == MOST_WORDS);
     return count * size == WORD_BYTES || (size == 2 && count == 4);
 }
 
@@ -153,15 +155,20 @@ static LLVMValueRef every_second(struct simd *s, LLVMValueRef a, LLVMValueRef b,
     return lanes_shuffle(s, a, b, indexes, s->chunk_lanes);
 }
 
-/* Four words per lane, in four vectors. */
+/* Four or eight words per lane, in as many vectors. They are split into those of even and of odd elements,
+ * and each half again, until each vector has one element of all lanes. */
 static void split_words(struct simd *s, const struct dense *d, LLVMValueRef *values) {
-    LLVMValueRef loaded[4] = {NULL},
-                 pairs[2][2] = {{NULL}}; /* by the first element's number, and half of the lanes */
-    for (int i = 0; i < 4; i++) loaded[i] = load(s, chunk_type(s, d->bits), d->address, i, d->align);
-    for (int n = 0; n < 2; n++)
-        for (int half = 0; half < 2; half++)
-            pairs[n][half] = every_second(s, loaded[2 * half], loaded[2 * half + 1], n);
-    for (int n = 0; n < 4; n++) values[n] = every_second(s, pairs[n % 2][0], pairs[n % 2][1], n / 2);
+    LLVMValueRef now[MOST_WORDS] = {NULL}, split[MOST_WORDS];
+    for (int i = 0; i < d->count; i++) now[i] = load(s, chunk_type(s, d->bits), d->address, i, d->align);
+    for (int length = d->count / 2, groups = 1; length; length /= 2, groups *= 2) {
+        for (int i = 0; i < d->count; i++) {
+            int group = i / length % groups, odd = i / length / groups, at = i % length;
+            LLVMValueRef *pair = &now[2 * (group * length + at)];
+            split[i] = every_second(s, pair[0], pair[1], odd);
+        }
+        memcpy(now, split, (size_t)d->count * sizeof *now);
+    }
+    memcpy(values, now, (size_t)d->count * sizeof *now);
 }
 
 void dense_load(struct simd *s, const struct dense *d, LLVMValueRef *values) {

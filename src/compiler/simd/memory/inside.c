@@ -20,12 +20,7 @@ static LLVMValueRef offsets_in_memory(struct simd *s, int shape) {
     LLVMValueRef array = LLVMConstArray2(type_i64(s->unit), numbers, (uint64_t)s->lanes);
     for (LLVMValueRef g = LLVMGetLastGlobal(s->unit->module); g; g = LLVMGetPreviousGlobal(g))
         if (!LLVMIsDeclaration(g) && LLVMGetInitializer(g) == array) return g;
-    LLVMValueRef global = LLVMAddGlobal(s->unit->module, LLVMTypeOf(array), "");
-    LLVMSetInitializer(global, array);
-    LLVMSetGlobalConstant(global, true);
-    LLVMSetLinkage(global, LLVMPrivateLinkage);
-    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
-    return global;
+    return constant_in_memory(s->unit, array);
 }
 
 static void set_field(struct simd *s, size_t offset, LLVMValueRef value) {

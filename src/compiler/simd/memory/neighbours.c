@@ -113,16 +113,17 @@ static bool is_power_of_two(int count) {
     return (count & (count - 1)) == 0;
 }
 
-/* Stores to all elements between those of neighbouring lanes, in a number that other groups do not have. If
- * it is not a power of two, their shuffles grow with its square. */
+/* Accesses to all elements between those of neighbouring lanes, in a number that other groups do not have. If
+ * it is not a power of two, the shuffles of stores grow with its square. */
 static bool is_dense_row(struct simd *s, struct access *const *row, int count) {
-    LLVMValueRef store = row[0]->instruction;
-    int64_t size = access_size(s, store);
+    LLVMValueRef first = row[0]->instruction;
+    int64_t size = access_size(s, first);
     int most = is_power_of_two(count) ? MOST_NEIGHBOURS : MOST_NEIGHBOURS / 2;
-    if (access_is_load(store) || count > most || (is_power_of_two(count) && count * size <= 16) ||
-        !dense_suits_stores(s, size, count))
+    bool load = access_is_load(first);
+    if (count > most || (is_power_of_two(count) && count * size <= 16) ||
+        !(load ? dense_suits(s, size, count) : dense_suits_stores(s, size, count)))
         return false;
-    const int64_t *offsets = lane_offsets(s, access_address(store));
+    const int64_t *offsets = lane_offsets(s, access_address(first));
     return offsets && neighbours_are_apart_by(s, offsets, count * size);
 }
 

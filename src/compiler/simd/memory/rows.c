@@ -453,7 +453,7 @@ static int find_windows(struct simd *s, LLVMValueRef address, LLVMTypeRef elemen
     struct row_view view;
     bool taken[GANG_MAX_LANES] = {false};
     int count = 0, lanes = s->chunk_lanes;
-    if (lanes < 16 || !access_has_masked(s, element)) return 0;
+    if ((lanes < 16 && s->registers <= 16) || lanes < 8 || !access_has_masked(s, element)) return 0;
     (void)rows_find(s, address, chunk, &view);
     for (;;) {
         bool all = true;

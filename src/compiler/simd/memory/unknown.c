@@ -147,9 +147,29 @@ static struct ways choose_way(struct simd *s, const struct target *t) {
     return w;
 }
 
+/* Whether lanes count the index from a number that each of them loads: places in rows of different lengths,
+ * as of sparse matrices. They are neighbours only where all rows have one element, which is not worth a test.
+ */
+static bool is_in_ragged_row(struct simd *s, LLVMValueRef address) {
+    LLVMValueRef index = bounds_steps(s->unit, address).index;
+    while (index && (LLVMIsASExtInst(index) || LLVMIsAZExtInst(index) || LLVMIsATruncInst(index)))
+        index = LLVMGetOperand(index, 0);
+    if (!index || !LLVMIsAPHINode(index) || LLVMCountIncoming(index) != 2) return false;
+    for (unsigned n = 0; n < 2; n++) {
+        LLVMValueRef first = LLVMGetIncomingValue(index, n), next = LLVMGetIncomingValue(index, 1 - n);
+        while (LLVMIsASExtInst(first) || LLVMIsAZExtInst(first) || LLVMIsAFreezeInst(first) ||
+               LLVMIsATruncInst(first) || (LLVMIsAPHINode(first) && LLVMCountIncoming(first) == 1))
+            first = LLVMGetOperand(first, 0);
+        bool counts = LLVMIsABinaryOperator(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
+                      LLVMGetOperand(next, 0) == index && LLVMIsAConstantInt(LLVMGetOperand(next, 1));
+        if (counts && LLVMIsALoadInst(first) && shape_of(s, first) == SHAPE_VARYING) return true;
+    }
+    return false;
+}
+
 /* Each way is a few blocks of code. */
-static bool has_ways(struct simd *s) {
-    return !s->many_unknown && !access_is_rare(s);
+static bool has_ways(struct simd *s, LLVMValueRef address) {
+    return !s->many_unknown && !access_is_rare(s) && !is_in_ragged_row(s, address);
 }
 
 /* AVX2 gathers 4-byte elements by index, which needs no call. */
@@ -161,7 +181,7 @@ static bool is_for_gang(struct simd *s, const struct target *t) {
 LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk) {
     struct target t = find_target(s, load, chunk);
     if (is_for_gang(s, &t)) return gang_access_load(s, load, chunk);
-    if (!has_ways(s)) return gather(s, &t);
+    if (!has_ways(s, LLVMGetOperand(load, 0))) return gather(s, &t);
     LLVMBuilderRef b = s->unit->builder;
     struct ways w = choose_way(s, &t);
     LLVMValueRef values[3];
@@ -193,7 +213,7 @@ void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk) {
         gang_access_store(s, store);
         return;
     }
-    if (!has_ways(s)) {
+    if (!has_ways(s, LLVMGetOperand(store, 1))) {
         access_scatter(s, vector, address_of(s, &t, t.elements.indexes), t.mask, t.align);
         return;
     }
