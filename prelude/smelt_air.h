@@ -1,5 +1,5 @@
 // Functions that kernels reach below Metal's own library, as __asm("air.…"): copies of tiles by a whole simdgroup. Where a
-// text has such a label, src/source/program.c appends __SMELT_AIR_FUNCTIONS, and src/compiler/passes/declare.c puts these functions in
+// text has such a label, src/source/entry_point.c appends __SMELT_AIR_FUNCTIONS, and src/compiler/passes/declare.c puts these functions in
 // place of what the label names. Copies are done when the call returns; to wait for them is a barrier of the simdgroup.
 #pragma once
 

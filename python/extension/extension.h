@@ -15,8 +15,9 @@
  *   kernel.c   kernels from bodies: smelt.metal_kernel; call.c: the arguments of a call;
  *              numbers.c: sizes and shapes; bind.c: Kernel.bind
  *   library.c  whole .metal files: smelt.library; function.c: their functions;
- *              bytes.c: numbers as a type's bytes
- *   tensor.c   smelt.Tensor, and safetensors files
+ *              bytes.c: numbers as a type's bytes; function_call.c, function_parameters.c,
+ *              function_bind.c: calls of functions
+ *   tensor.c   smelt.Tensor; safetensors.c: files of arrays
  *   guard.c    guarded runs of smelt.launch
  *   linalg.c   factorisations and solves of smelt.linalg
  *   tune.c     searches of smelt.autotune

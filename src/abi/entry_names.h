@@ -1,5 +1,5 @@
-/* The symbols that the text of an entry point (src/source/entry_point.c) and function constants (rewrite.c)
- * define in their module. */
+/* The symbols that the text of an entry point (src/source/entry_point.c) and function constants
+ * (attribute_list.c) define in their module. */
 #ifndef SMELT_ABI_ENTRY_NAMES_H
 #define SMELT_ABI_ENTRY_NAMES_H
 

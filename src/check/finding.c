@@ -31,7 +31,7 @@ static const struct {
     [FINDING_BANKS] = {"SM022", "advice"},
     [FINDING_UNCOALESCED] = {"SM023", "advice"},
     [FINDING_DYNAMIC_INDEX] = {"SM024", "advice"},
-    [FINDING_ATOMIC_SUM] = {"SM025", "advice"}, /* SM026: frontend/diagnostic.c, cli/warnings.c */
+    [FINDING_ATOMIC_SUM] = {"SM025", "advice"}, /* SM026: frontend/warning.c, cli/warnings.c */
     [FINDING_NEVER_TRUE] = {"SM027", "advice"},
 };
 

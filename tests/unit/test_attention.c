@@ -257,8 +257,8 @@ static void many_rows(void **state) {
     ATTEND_EACH(jobs);
 }
 
-/* Several of the largest tiles of CPUs, which have 64 rows and 512 keys (attention.c); the last ones are not
- * full. */
+/* Several of the largest tiles of CPUs, which have 64 rows and 512 keys (attention_tiles.c); the last ones
+ * are not full. */
 static void many_tiles(void **state) {
     (void)state;
     static const struct job jobs[] = {

@@ -1,7 +1,7 @@
 """ONNX: graphs from models, and models from graphs. Needs the package onnx.
 
-load takes the operators of IMPORTED, with constant shapes; save writes those smelt operations that EXPORTED lists, in
-operator set 18. Others raise NotImplementedError with the name."""
+load takes the operators of IMPORTED, with constant shapes; save writes those smelt operations that EXPORTED of
+onnx_export lists, in operator set 18. Others raise NotImplementedError with the name."""
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +13,7 @@ from smelt.graph.driver import as_array
 from smelt.graph.onnx_export import OPSET, package, save
 
 __all__ = ["load", "save"]
+
 
 class _Node:
     """One node of a model: its inputs as values or arrays (None where left out), and its attributes."""

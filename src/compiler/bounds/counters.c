@@ -159,7 +159,7 @@ static bool follow(struct bounds *b, struct counter *c, int64_t step, LLVMValueR
     int64_t back = exact ? step : strict ? (up ? 1 : -1) : 0;
     c->down = !up;
     c->last = back ? LLVMBuildSub(builder, bound, bounds_number(type, back), "") : bound;
-    /* Where only != is known, addresses decide in which sense the counter is ordered: see `check_way`. */
+    /* Where only != is known, addresses decide in which sense the counter is ordered: see detours.c. */
     if (!exact) {
         LLVMIntPredicate wrong =
             is_unsigned(predicate) ? (up ? LLVMIntUGT : LLVMIntULT) : (up ? LLVMIntSGT : LLVMIntSLT);

@@ -56,7 +56,7 @@ static bool suits_access(struct simd *s, LLVMValueRef i) {
     return plain && !one && !value_of(s, i)->neighbours && suits_address(s, address, element);
 }
 
-/* Of a test of an access: the index that it may compare instead of the address (inside.c), or NULL. */
+/* Of a test of an access: the index that it may compare instead of the address (inside_chunk.c), or NULL. */
 static LLVMValueRef tested_index(struct simd *s, LLVMValueRef i) {
     if (intrinsic_of(i) != INTRINSIC_INSIDE) return NULL;
     LLVMValueRef index = bounds_steps(s->unit, LLVMGetOperand(i, INSIDE_ADDRESS)).index;
