@@ -19,8 +19,12 @@ constant constexpr int CHUNK = BITS == 2 ? 512 : 256, GROUPS = CHUNK / GROUP, SL
 constant constexpr int STEP = min(GROUP, 64), LANE_TERMS = STEP / 4, LANE_BYTES = LANE_TERMS * BITS / 8;
 constant constexpr int line_bytes = CHUNK * BITS / 8, scale_bytes = GROUPS * sizeof(S), planes = MODE == 0 ? 2 : 1;
 constant constexpr int weight_bytes = 16 * line_bytes, stage_bytes = weight_bytes + planes * 16 * scale_bytes;
-constant constexpr int simdgroups = TILES * SHARES;
-static_assert(CHUNK % GROUP == 0 && sizeof(T) == 2 && STAGES >= 2, "the tile of this kernel");
+constant constexpr int simdgroups = TILES * SHARES, threads = simdgroups * 32, LINES = TILES * 16;
+// Floats from one column's sums to the next's: lanes write them to different banks.
+constant constexpr int parts_pitch = LINES + 4;
+static_assert(CHUNK % GROUP == 0 && sizeof(T) == 2 && STAGES >= 2 &&
+                  SHARES * 8 * parts_pitch * 4 <= simdgroups * STAGES * stage_bytes,
+              "the tile of this kernel");
 
 // Where a byte of a line lies: swizzled, so that the lanes of a load use different banks.
 inline uint place_in_line(uint line, uint byte) {
@@ -58,16 +62,28 @@ inline void unpack_step(thread const uint (&words)[4], int i, thread uint (&pair
         unpack(BITS == 4 ? words[i] : words[0] >> i * 16, 0, pairs);
 }
 
+// Two threads prefetch the whole pieces of 16 bytes of a threadgroup's scales and of its biases.
+inline void prefetch_scales(device const S *scales, device const S *biases, uint first_line, uint columns, uint chunks, uint own_thread) {
+    const ulong plane = own_thread == 32 ? (ulong)biases : (ulong)scales;
+    const uint end_line = min(first_line + LINES, columns);
+    const ulong begin = (plane + (ulong)first_line * chunks * scale_bytes + 15) & ~15ul,
+                end = (plane + (ulong)end_line * chunks * scale_bytes) & ~15ul;
+    __smelt_ptx_prefetch(begin, (uint)(end - begin), end > begin && (own_thread == 0 || (planes == 2 && own_thread == 32)));
+}
+
 kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device const uchar *w [[buffer(1)]],
                                        device const S *scales [[buffer(2)]], device const S *biases [[buffer(3)]],
                                        device T *out [[buffer(4)]], constant quantized_size &size [[buffer(5)]],
                                        threadgroup uint4 *x_memory [[threadgroup(0)]], uint group [[threadgroup_position_in_grid]],
                                        uint thread_index [[thread_index_in_threadgroup]]) {
     if (__smelt_gpu_target() != 901) return;
+    // Where memory allows, the next launch's threadgroup has room beside this one's.
+    __smelt_ptx_resident(simdgroups * STAGES * stage_bytes <= 100 * 1024 ? 2 : 1);
     const uint simdgroup = __smelt_ptx_broadcast(thread_index >> 5), lane = __smelt_ptx_lane(), eighth = lane / 4, quarter = lane % 4;
     const uint own_thread = simdgroup * 32 + lane; // by the hardware's lanes
     const uint tile = simdgroup / SHARES, share = simdgroup % SHARES;
-    const int terms = size.terms, chunks = terms / CHUNK, first = (group * TILES + tile) * 16, last = size.columns - 1;
+    const int chunks = size.terms / CHUNK, last = size.columns - 1;
+    const int first_line = group * LINES, first = first_line + tile * 16;
     threadgroup uchar *memory = __smelt_staging(simdgroups * STAGES * stage_bytes), *ring = memory + simdgroup * STAGES * stage_bytes;
     const uint ring_address = __smelt_ptx_shared_address(ring);
 
@@ -99,32 +115,31 @@ kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device c
         }
         __smelt_ptx_copy_commit();
     };
-    // Two threads prefetch the whole pieces of 16 bytes of the scales and of the biases.
-    const ulong plane = own_thread == 32 ? (ulong)biases : (ulong)scales;
-    const uint first_line = group * TILES * 16, end_line = min(first_line + TILES * 16, (uint)size.columns);
-    const ulong scales_begin = (plane + (ulong)first_line * chunks * scale_bytes + 15) & ~15ul,
-                scales_end = (plane + (ulong)end_line * chunks * scale_bytes) & ~15ul;
-    __smelt_ptx_prefetch(scales_begin, (uint)(scales_end - scales_begin),
-                         scales_end > scales_begin && (own_thread == 0 || (planes == 2 && own_thread == 32)));
-    begin_ahead(w, chunks * line_bytes, min((int)(first_line + own_thread), last), own_thread < TILES * 16);
+    prefetch_scales(scales, biases, first_line, size.columns, chunks, own_thread);
+    begin_ahead(w, chunks * line_bytes, min(first_line + (int)own_thread, last), own_thread < LINES);
     int left = (chunks - (int)share + SHARES - 1) / SHARES;
-#pragma unroll
-    for (int s = 0; s < STAGES - 1; s++) copy(s, s < left);
 
-    // The rows of x as pairs; the zeros of one group, which lanes read for columns that are 0; the sums of each group of x.
-    const int rows = size.rows, row_pieces = terms / 8, groups = terms / GROUP;
-    threadgroup uint4 *zeros = x_memory + rows * row_pieces + 1; // in other banks than a row's first piece
+    // The rows of x as pairs, each 16 bytes further in the banks than the one before; the zeros of one group, which lanes read for
+    // columns that are 0; the sums of each group of x.
+    const int rows = size.rows, row_pieces = chunks * (CHUNK / 8), pitch = row_pieces + 1;
+    threadgroup uint4 *zeros = x_memory + rows * pitch; // in other banks than the rows' first pieces
     threadgroup float *totals = (threadgroup float *)(zeros + GROUP / 8);
-    constexpr int threads = simdgroups * 32, together = 4; // pieces that a thread loads before it stores the first
-    for (int from = own_thread; from < rows * row_pieces; from += together * threads) {
-        uint4 words[together];
+    constexpr int together = ROWS == 1 ? 2 : 4; // pieces that a thread loads before it stores the first
+    const int all_pieces = rows * row_pieces;
+    uint4 words[together];
+    auto load = [&](int from) __attribute__((always_inline)) {
 #pragma unroll
         for (int k = 0; k < together; k++)
-            if (from + k * threads < rows * row_pieces) words[k] = ((device const uint4 *)x)[from + k * threads];
+            words[k] = from + k * threads < all_pieces ? ((device const uint4 *)x)[from + k * threads] : uint4(0);
+    };
+    auto store = [&](int from) __attribute__((always_inline)) {
 #pragma unroll
         for (int k = 0; k < together; k++) {
             const int i = from + k * threads;
-            if (i >= rows * row_pieces) break;
+            int row = 0;
+#pragma unroll
+            for (int r = 1; r < ROWS; r++) row += i >= r * row_pieces;
+            const int piece = i - row * row_pieces;
             uint4 pairs;
             float total = 0;
 #pragma unroll
@@ -133,35 +148,40 @@ kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device c
                 pairs[j] = as_type<uint>(ushort2(low[j % 2], high[j % 2]));
                 total += (float)as_type<T>(low[j % 2]) + (float)as_type<T>(high[j % 2]);
             }
-            x_memory[i] = pairs;
-            if (MODE == 0) {
+            if (MODE == 0)
 #pragma unroll
                 for (uint bit = 1; bit < GROUP / 8; bit *= 2) total += as_type<float>(__smelt_ptx_exchange(as_type<uint>(total), bit));
-                const int at = i / (GROUP / 8);
-                if (i % (GROUP / 8) == 0) totals[at % groups * ROWS + at / groups] = total / divisor;
+            if (i < all_pieces) {
+                x_memory[row * pitch + piece] = pairs;
+                if (MODE == 0 && piece % (GROUP / 8) == 0) totals[piece / (GROUP / 8) * ROWS + row] = total / divisor;
             }
         }
+    };
+    load(own_thread); // before the weights, which take longer: 8192 × 8192 of 4 bits and one row, an H200, 11.3 µs instead of 12.6
+#pragma unroll
+    for (int s = 0; s < STAGES; s++) copy(s, s < left);
+    for (int from = simdgroup * 32; from < all_pieces; from += together * threads) { // whole simdgroups
+        if (from >= together * threads) load(from + lane);
+        store(from + lane);
     }
-    for (int i = own_thread; i < GROUP / 8; i += simdgroups * 32) zeros[i] = uint4(0);
+    for (int i = own_thread; i < GROUP / 8; i += threads) zeros[i] = uint4(0);
     if (MODE == 0 && rows < ROWS)
-        for (int i = own_thread; i < groups * ROWS; i += simdgroups * 32)
+        for (int i = own_thread; i < chunks * GROUPS * ROWS; i += threads)
             if (i % ROWS >= rows) totals[i] = 0;
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     const uint slot = eighth / ROWS, row = eighth % ROWS;
     const bool has_row = (int)row < rows;
     threadgroup const uint4 *zero_terms = zeros + quarter * (LANE_TERMS / 8);
-    threadgroup const uint4 *terms_at = x_memory + (has_row ? row * row_pieces : 0) + share * (CHUNK / 8) + quarter * (LANE_TERMS / 8);
+    threadgroup const uint4 *terms_at = x_memory + (has_row ? row * pitch : 0) + share * (CHUNK / 8) + quarter * (LANE_TERMS / 8);
     threadgroup const float *totals_at = totals + share * GROUPS * ROWS + quarter * 2;
     float sums[4] = {};
     uint stage = 0;
     for (; left > 0; left--) {
-        // Late, so that the next launch reads ahead while this one ends. (8192 × 8192 weights of 4 bits and one row, an H200: 13.0 µs;
-        // at the beginning, 14.6.)
+        // Late, so that the next launch reads ahead while this one ends. At the beginning, chains of launches took 12 % longer.
         if (left == 2) __smelt_ptx_launch_next();
-        __smelt_ptx_copy_wait_group(STAGES - 2);
+        __smelt_ptx_copy_wait_group(STAGES - 1);
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        copy(stage == 0 ? STAGES - 1 : stage - 1, left > STAGES - 1);
         threadgroup const uchar *weights = ring + stage * stage_bytes;
         threadgroup const S *chunk_scales = (threadgroup const S *)(weights + weight_bytes);
 #pragma unroll
@@ -202,6 +222,8 @@ kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device c
         }
         terms_at += SHARES * (CHUNK / 8);
         totals_at += SHARES * GROUPS * ROWS;
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        copy(stage, left > STAGES);
         stage = stage + 1 == STAGES ? 0 : stage + 1;
     }
 
@@ -212,15 +234,16 @@ kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device c
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const uint column = quarter * 2 + i % 2;
-        parts[(simdgroup * 8 + column) * 16 + i / 2 * 8 + eighth] = column / ROWS < SLOTS ? sums[i] : 0;
+        parts[(share * 8 + column) * parts_pitch + tile * 16 + i / 2 * 8 + eighth] = column / ROWS < SLOTS ? sums[i] : 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (int i = own_thread; i < rows * TILES * 16; i += simdgroups * 32) {
-        const int of = i / (TILES * 16), line = i % (TILES * 16), column = group * TILES * 16 + line;
+    for (int i = own_thread; i < rows * LINES; i += threads) {
+        const int of = i / LINES, line = i % LINES, column = first_line + line;
         float sum = 0;
+#pragma unroll
         for (int s = 0; s < SHARES; s++)
 #pragma unroll
-            for (int k = of; k < SLOTS * ROWS; k += ROWS) sum += parts[((line / 16 * SHARES + s) * 8 + k) * 16 + line % 16];
+            for (int k = 0; k < SLOTS; k++) sum += parts[(s * 8 + k * ROWS + of) * parts_pitch + line];
         if (column < size.columns) out[(long)of * size.columns + column] = (T)(sum * divisor);
     }
 }

@@ -196,9 +196,9 @@ static int64_t groups_of(int columns, int lines) {
 /* Bytes of the threadgroup argument: the rows, zeros, and the sums of each group. Lanes whose columns are
  * unused read up to six floats behind the last sum. */
 static size_t few_memory(const struct product *p, int rows) {
-    size_t terms = (size_t)p->size.terms, zeros = 16 + (size_t)p->group * 2;
+    size_t terms = (size_t)p->size.terms, zeros = (size_t)p->group * 2;
     size_t sums = terms / (size_t)p->group * (size_t)rows + 6;
-    return (size_t)p->size.rows * terms * 2 + zeros + sums * sizeof(float);
+    return (size_t)p->size.rows * (terms * 2 + 16) + zeros + sums * sizeof(float);
 }
 
 /* QUANTIZED_ROWS of the kernel; 0: another kernel is faster, or necessary. */

@@ -14,6 +14,7 @@
 ; expect: call float asm "max.NaN.f32 $0, $1, $2;", "=f,f,f"(float %real, float 1.000000e+00)
 ; expect: cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [$0, {$2, $3, $4}], [$1]; }", "l,r,r,r,r,r,~{memory}"(i64 5, i32 %number, i32 1, i32 2, i32 3, i32 1)
 ; expect: call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()
+; expect: !{ptr @__smelt_entry, !"minctasm", i32 2}
 ; absent: call void @__smelt_ptx_
 declare void @__smelt_ptx_barrier_init(i32, i32)
 declare void @__smelt_ptx_copy_16(i32, i64, i32)
@@ -22,6 +23,7 @@ declare void @__smelt_ptx_wgmma_wait(i32)
 declare void @__smelt_ptx_wgmma(ptr, i64, i64, i32, i32, i32, i32, i32)
 declare i32 @__smelt_ptx_exchange(i32, i32)
 declare i32 @__smelt_ptx_cluster_address(i32, i32)
+declare void @__smelt_ptx_resident(i32)
 declare float @__smelt_ptx_max_nan(float, float)
 declare void @__smelt_ptx_tensor_store_of(i64, i32, i32, i32, i32, i32)
 declare void @__smelt_ptx_wait_previous()
@@ -30,6 +32,7 @@ declare void @__smelt_ptx_wgmma_registers(ptr, i32, i32, i32, i32, i64, i32, i32
 
 define void @__smelt_entry(ptr %context) {
   %sums = alloca [4 x float]
+  call void @__smelt_ptx_resident(i32 2)
   %number = load i32, ptr %context
   call void @__smelt_ptx_barrier_init(i32 %number, i32 2)
   call void @__smelt_ptx_copy_16(i32 %number, i64 6, i32 16)

@@ -85,7 +85,8 @@ static void products(void **state) {
     multiply(SMELT_FLOAT16, 4, 128, 2, 5761, 256);
     multiply(SMELT_BFLOAT16, 2, 32, 3, 5700, 512);
     multiply(SMELT_FLOAT16, 8, 64, 4, 5800, 256);
-    multiply(SMELT_FLOAT16, 4, 64, 1, 5710, 1792); /* its sums end at a multiple of 128 bytes */
+    multiply(SMELT_FLOAT16, 4, 64, 1, 5710, 1792);  /* its sums end at a multiple of 128 bytes */
+    multiply(SMELT_BFLOAT16, 4, 64, 3, 5697, 5632); /* a thread copies more of x than it loads at once */
     /* More rows and columns, for which threadgroups read x less often. */
     multiply(SMELT_BFLOAT16, 4, 64, 16, 5890, 1152);
     multiply(SMELT_FLOAT16, 4, 128, 9, 7689, 384);

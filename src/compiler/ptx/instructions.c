@@ -272,6 +272,15 @@ static smelt_status declare_clusters(struct unit *unit, LLVMValueRef call) {
     return SMELT_OK;
 }
 
+static smelt_status declare_resident(struct unit *unit, LLVMValueRef call) {
+    uint64_t groups;
+    if (!is_constant_integer(LLVMGetOperand(call, 0), &groups) || groups < 1 || groups > 32)
+        return refuse(unit, call, 0);
+    ptx_annotate(unit, "minctasm", (uint32_t)groups);
+    LLVMInstructionEraseFromParent(call);
+    return SMELT_OK;
+}
+
 static smelt_status lower(struct unit *unit, LLVMValueRef call) {
     const char *name = called_name(call) + strlen(intrinsic_traits(INTRINSIC_PTX)->name);
     LLVMPositionBuilderBefore(unit->builder, call);
@@ -309,6 +318,8 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
                                    operands, 2, false));
     } else if (strcmp(name, "clusters") == 0) {
         return declare_clusters(unit, call);
+    } else if (strcmp(name, "resident") == 0) {
+        return declare_resident(unit, call);
     } else if (strcmp(name, "map_memory") == 0) {
         replace(call, map_memory(unit));
     } else {
