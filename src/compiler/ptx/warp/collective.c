@@ -82,31 +82,58 @@ static LLVMValueRef as_ordered(struct ptx_operation *o, LLVMValueRef bits) {
     return LLVMBuildXor(b, bits, LLVMBuildAnd(b, sign, constant_i32(o->unit, 0x7fffffffu), ""), "");
 }
 
+/* Of several zeros, the last lane's is the result: the highest bit of the lanes with a zero is one of those
+ * with a negative zero, or not. */
+static LLVMValueRef vote_zero(struct ptx_operation *o, LLVMValueRef value, LLVMValueRef bits) {
+    LLVMBuilderRef b = o->unit->builder;
+    LLVMValueRef zero = constant_i32(o->unit, 0), sign = constant_i32(o->unit, 0x80000000u);
+    LLVMValueRef zeros =
+        ptx_ballot(o, LLVMBuildFCmp(b, LLVMRealOEQ, value, LLVMConstNull(LLVMTypeOf(value)), ""));
+    LLVMValueRef negative = ptx_ballot(o, LLVMBuildICmp(b, LLVMIntEQ, bits, sign, ""));
+    LLVMValueRef is_positive =
+        LLVMBuildICmp(b, LLVMIntUGT, LLVMBuildXor(b, zeros, negative, ""), negative, "");
+    return LLVMBuildSelect(b, is_positive, zero, sign, "");
+}
+
+static LLVMValueRef replace_zero(struct ptx_operation *o, LLVMValueRef result, LLVMValueRef value,
+                                 LLVMValueRef bits) {
+    LLVMBuilderRef b = o->unit->builder;
+    LLVMValueRef magnitude = LLVMBuildAnd(b, result, constant_i32(o->unit, 0x7fffffffu), "");
+    LLVMValueRef is_zero = LLVMBuildICmp(b, LLVMIntEQ, magnitude, constant_i32(o->unit, 0), "");
+    return LLVMBuildSelect(b, is_zero, vote_zero(o, value, bits), result, "");
+}
+
+/* The same where the lanes vote only if the result is a zero, which all of them know. */
+static LLVMValueRef replace_zero_rarely(struct ptx_operation *o, LLVMValueRef result, LLVMValueRef bits) {
+    static const char text[] = "{\n.reg .pred p;\n.reg .b32 z, n;\n"
+                               "mov.b32 $0, $1;\nshl.b32 z, $1, 1;\nsetp.ne.b32 p, z, 0;\n"
+                               "@p bra not_zero_${:uid};\nshl.b32 z, $2, 1;\nsetp.eq.b32 p, z, 0;\n"
+                               "vote.sync.ballot.b32 z, p, $3;\nsetp.eq.b32 p, $2, 0x80000000;\n"
+                               "vote.sync.ballot.b32 n, p, $3;\nxor.b32 z, z, n;\nsetp.gt.u32 p, z, n;\n"
+                               "selp.b32 $0, 0, 0x80000000, p;\nnot_zero_${:uid}:\n}";
+    LLVMValueRef arguments[] = {result, bits, o->lanes.mask};
+    LLVMValueRef call = build_assembly(o->unit, text, "=r,r,r,r", type_i32(o->unit), arguments, 3, false);
+    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(o->unit->context, convergent, 0));
+    return call;
+}
+
 /* The minimum or maximum of floats as that of integers. A NaN becomes a value that loses against any number,
- * and is a NaN again if nothing beats it. Of several zeros, the last lane's is the result, so its sign must
- * be determined. */
+ * and is a NaN again if nothing beats it. The sign of a zero must be determined. */
 static LLVMValueRef reduce_extreme(struct ptx_operation *o, enum simd_operation operation,
                                    LLVMValueRef value) {
     LLVMBuilderRef b = o->unit->builder;
-    LLVMTypeRef word = type_i32(o->unit);
     bool least = operation == SIMD_MIN_FLOAT;
-    LLVMValueRef zero = constant_i32(o->unit, 0), sign = constant_i32(o->unit, 0x80000000u);
-    LLVMValueRef bits = LLVMBuildBitCast(b, value, word, "");
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(o->unit), "");
     LLVMValueRef loser = constant_i32(o->unit, least ? 0x7fffffffu : 0x80000000u);
     LLVMValueRef is_nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
     LLVMValueRef key = LLVMBuildSelect(b, is_nan, loser, as_ordered(o, bits), "");
     key = reduce_word(o, least ? SIMD_MIN_SIGNED : SIMD_MAX_SIGNED, key);
     LLVMValueRef result = as_ordered(o, key);
-    LLVMValueRef zeros =
-        ptx_ballot(o, LLVMBuildFCmp(b, LLVMRealOEQ, value, LLVMConstNull(LLVMTypeOf(value)), ""));
-    LLVMValueRef negative = ptx_ballot(o, LLVMBuildICmp(b, LLVMIntEQ, bits, sign, ""));
-    /* The highest bit of `zeros` is that of `negative` if that lane has a negative zero. */
-    LLVMValueRef is_positive =
-        LLVMBuildICmp(b, LLVMIntUGT, LLVMBuildXor(b, zeros, negative, ""), negative, "");
-    LLVMValueRef signed_zero = LLVMBuildSelect(b, is_positive, zero, sign, "");
-    LLVMValueRef magnitude = LLVMBuildAnd(b, result, constant_i32(o->unit, 0x7fffffffu), "");
-    LLVMValueRef is_zero = LLVMBuildICmp(b, LLVMIntEQ, magnitude, zero, "");
-    return LLVMBuildBitCast(b, LLVMBuildSelect(b, is_zero, signed_zero, result, ""), LLVMTypeOf(value), "");
+    result = ptx_lanes_ordered(o->unit) ? replace_zero(o, result, value, bits)
+                                        : replace_zero_rarely(o, result, bits);
+    return LLVMBuildBitCast(b, result, LLVMTypeOf(value), "");
 }
 
 /* ---- Reductions by shuffles. */
