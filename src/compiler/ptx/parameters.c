@@ -213,6 +213,16 @@ static LLVMValueRef find_inlined(struct unit *unit, struct binding **binding) {
     return NULL;
 }
 
+/* Loads from the parameter need no condition: LLVM then takes those of `y >= 0 && y < height` out of their
+ * branches. */
+static void declare_readable(struct unit *unit) {
+    unsigned readable = LLVMGetEnumAttributeKindForName("dereferenceable", 15),
+             align = LLVMGetEnumAttributeKindForName("align", 5);
+    uint64_t bytes = ptx_parameter_bytes(unit);
+    LLVMAddAttributeAtIndex(unit->entry, 1, LLVMCreateEnumAttribute(unit->context, readable, bytes));
+    LLVMAddAttributeAtIndex(unit->entry, 1, LLVMCreateEnumAttribute(unit->context, align, 16));
+}
+
 smelt_status pass_ptx_inline(struct unit *unit) {
     struct binding *binding;
     LLVMValueRef call;
@@ -223,6 +233,7 @@ smelt_status pass_ptx_inline(struct unit *unit) {
         move_uses(unit, call, place_in_parameter(unit, offset));
         LLVMInstructionEraseFromParent(call);
     }
+    declare_readable(unit);
     if (ptx_parameter_bytes(unit) <= CUDA_PARAMETER_LIMIT) return SMELT_OK;
     return unit_fail(unit, SMELT_ERROR_LIMIT,
                      "the kernel's arguments take %llu bytes; a GPU allows at most %d",
