@@ -151,6 +151,8 @@ void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes,
 void smelt_runtime_gang_tile(struct gang_context *context, const uint32_t *lanes, uint32_t count,
                              const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane);
 void *smelt_runtime_gang_tile_memory(struct gang_context *context);
+/* A block of products of simdgroup matrices (matrix_block.h). */
+void smelt_runtime_gang_matrices(const uint64_t *block);
 /* The stop flag was set: leaves the gang for good. */
 void smelt_runtime_gang_stop(struct gang_context *context);
 

@@ -17,6 +17,7 @@
     X(smelt_runtime_gang_log)         \
     X(smelt_runtime_gang_tile)        \
     X(smelt_runtime_gang_tile_memory) \
+    X(smelt_runtime_gang_matrices)    \
     X(smelt_runtime_outside)
 
 /* The checker's (check.h). */

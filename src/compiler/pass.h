@@ -267,6 +267,8 @@ bool simd_computes_halves(const char *cpu, const char *features);
 bool simd_converts_halves(const char *cpu, const char *features);
 /* … whether it multiplies vectors of bfloats (AVX512-BF16). */
 bool simd_multiplies_bfloats(const char *cpu, const char *features);
+/* … whether it has a matrix unit for them (AMX). */
+bool simd_multiplies_blocks(const char *cpu, const char *features);
 /* LLVM's names of this machine's features. */
 const char *simd_host_features(void);
 

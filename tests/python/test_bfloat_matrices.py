@@ -1,5 +1,5 @@
 """Products of simdgroup matrices of bfloat in every math mode, against float64, on fresh random data. In relaxed and fast, a
-CPU with AVX512-BF16 adds the products of two columns at a time and flushes subnormals; in safe, the engines agree."""
+CPU with AVX512-BF16 or AMX adds the products of two columns at a time and flushes subnormals; in safe, the engines agree."""
 import itertools
 import os
 import pathlib
@@ -122,7 +122,7 @@ class Product:
 
 @pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize("left, right", list(itertools.product([False, True], repeat=2)))
-@pytest.mark.parametrize("rows, columns", [(1, 1), (2, 4), (4, 4), (3, 5), (1, 3)])
+@pytest.mark.parametrize("rows, columns", [(1, 1), (2, 4), (4, 4), (3, 5), (1, 3), (3, 3), (4, 2)])
 def test_products_are_within_their_bound(staged, left, right, rows, columns):
     for k in (8, 40, 72):
         product = Product(k, rows, columns, staged, left, right, "float")
@@ -160,6 +160,9 @@ def test_special_values():
         assert np.all(np.isnan(c[1])) and np.all(np.isinf(c[0])) and np.all(np.isfinite(c[2:])), mode
 
 
+BLOCKS = "smelt_runtime_gang_matrices"  # products of several rounds, by AMX
+
+
 def flags():
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     return cpuinfo.read_text() if cpuinfo.exists() else ""
@@ -181,7 +184,16 @@ def test_the_instruction_is_used_where_it_may_be(build_folder, tmp_path):
     for mode, environment, expected in (("relaxed", {}, True), ("fast", {}, True), ("safe", {}, False),
                                         ("relaxed", {"SMELT_CPU": "avx2"}, False), ("relaxed", {"SMELT_CPU": "avx512"}, False)):
         code = assembly(command, tmp_path, text, mode, **environment)
-        assert ("vdpbf16ps" in code) == expected, (mode, environment)
+        assert ("vdpbf16ps" in code or BLOCKS in code) == expected, (mode, environment)
+
+
+@pytest.mark.skipif("amx_bf16" not in flags(), reason="this CPU has no AMX")
+def test_loops_are_left_to_the_matrix_unit(build_folder, tmp_path):
+    command = os.path.join(build_folder, "bin", "smelt")
+    for rows, columns, expected in ((4, 4, True), (2, 3, True), (1, 4, False), (3, 5, False)):
+        text = Product(16, rows, columns, True, False, False, "float").text
+        assert (BLOCKS in assembly(command, tmp_path, text, "relaxed")) == expected, (rows, columns)
+        assert BLOCKS not in assembly(command, tmp_path, text, "safe")
 
 
 @pytest.mark.parametrize("level", ["avx2", "sse2", "avx512"])

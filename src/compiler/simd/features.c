@@ -58,3 +58,9 @@ bool simd_multiplies_bfloats(const char *cpu, const char *features) {
     if (!features && !cpu) features = simd_host_features();
     return features && has_feature(features, "+avx512bf16");
 }
+
+bool simd_multiplies_blocks(const char *cpu, const char *features) {
+    if (!simd_multiplies_bfloats(cpu, features)) return false;
+    if (!features && !cpu) features = simd_host_features();
+    return features && has_feature(features, "+amx-bf16") && has_feature(features, "+amx-tile");
+}

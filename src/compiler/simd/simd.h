@@ -120,7 +120,8 @@ struct simd {
     int first_chunk, end_chunk; /* that are being written: all, or a part of them (parts.c) */
     int vector_bits;            /* of a chunk of 32-bit elements: 512, 256 or 128, at most the target's */
     int registers;              /* vector registers of the target */
-    bool multiplies_bfloats;    /* the target does (AVX512-BF16) */
+    bool multiplies_bfloats;    /* the target does (AVX512-BF16), … */
+    bool multiplies_blocks;     /* … and has AMX */
     const struct code_shape *code;
     /* Analysis. */
     struct value **table;
@@ -155,14 +156,15 @@ struct simd {
     struct matrix *matrices, *pending_matrices; /* matrix.h: all; products that wait to be written */
     const struct matrix_forms *matrix_forms;
     struct matrix_rows *free_matrix_rows;
-    int matrix_part, matrix_tiles;  /* matrix_loop.c: which part is written, or NO_PART; tiles met in it */
-    LLVMBasicBlockRef matrix_entry; /* the part's loop is entered from there */
-    bool packing;                   /* packed.c: a chunk has one lane for each simdgroup */
-    LLVMValueRef row_reader;        /* half of a matrix: chunk_of gives rows of its operands */
-    LLVMValueRef *entry_mask;       /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks;         /* by line */
-    struct turns *turns;            /* turns.c: the gang is one chunk for now; or NULL */
-    bool refused;                   /* the message in the unit's result has the reason */
+    struct matrix_block *matrix_block; /* matrix_block.c: of the loop that is being written; or NULL */
+    int matrix_part, matrix_tiles;     /* matrix_loop.c: which part is written, or NO_PART; tiles met in it */
+    LLVMBasicBlockRef matrix_entry;    /* the part's loop is entered from there */
+    bool packing;                      /* packed.c: a chunk has one lane for each simdgroup */
+    LLVMValueRef row_reader;           /* half of a matrix: chunk_of gives rows of its operands */
+    LLVMValueRef *entry_mask;          /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;            /* by line */
+    struct turns *turns;               /* turns.c: the gang is one chunk for now; or NULL */
+    bool refused;                      /* the message in the unit's result has the reason */
 };
 
 /* ---- Types and constants (values.c). */

@@ -562,6 +562,7 @@ static smelt_status vectorise(struct simd *s) {
     int bits = simd_vector_bits(unit->request->cpu, unit->request->features);
     s->registers = bits == 512 ? 32 : 16;
     s->multiplies_bfloats = simd_multiplies_bfloats(unit->request->cpu, unit->request->features);
+    s->multiplies_blocks = simd_multiplies_blocks(unit->request->cpu, unit->request->features);
     s->vector_bits = bits == 512 && !s->code->masked && simd_matrix_pays(s->entry) ? 256 : bits;
     find_edges_that_matter(s);
     TRY(configure(s));

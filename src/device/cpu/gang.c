@@ -7,6 +7,7 @@
  * gang of a group has a fiber, and they take turns: a gang that reaches a barrier, or its end, switches
  * straight to the next one. When all have had their turn they stand at one barrier and the turns begin again,
  * or the group is done and the next one begins, or it is an error. */
+#include "device/cpu/arch/matrix.h"
 #include "device/cpu/gang_state.h"
 
 #include <stdlib.h>
@@ -141,6 +142,7 @@ static smelt_status run_stretch(struct gang_state *state, const struct launch_co
         fiber_prepare(&state->gangs[0].fiber, run_in_order, state, 0);
     }
     worker_enter(worker, &state->gangs[0].fiber);
+    arch_matrix_close(&worker->matrices_open);
     smelt_status status = gang_report(state);
     /* Lanes that wait in vain are noted in the gangs. */
     if (worker->ended != ENDED_WELL) state->laid_out_lanes = 0;

@@ -1,4 +1,5 @@
 /* Products of tiles that generated code calls. */
+#include "device/cpu/arch/matrix.h"
 #include "device/cpu/checked.h"
 #include "device/cpu/tile.h"
 #include "device/cpu/worker.h"
@@ -17,6 +18,7 @@ static bool allocate(struct worker *worker, void **memory, size_t bytes) {
 static bool multiply(struct worker *worker, const uint64_t *words, const void *caller) {
     if (!allocate(worker, &worker->tile_memory, tile_memory_bytes())) return false;
     worker->caller = caller;
+    arch_matrix_close(&worker->matrices_open);
     bool complete = tile_multiply(words, worker->tile_memory, worker->group.stop);
     worker->caller = NULL;
     return complete;
@@ -37,6 +39,13 @@ void smelt_runtime_gang_tile(struct gang_context *context, const uint32_t *lanes
         worker_lane_words(worker, lane, count, varies, shared, by_lane, words);
         if (!multiply(worker, words, __builtin_return_address(0))) smelt_runtime_gang_stop(context);
     }
+}
+
+void smelt_runtime_gang_matrices(const uint64_t *block) {
+    struct worker *worker = worker_in_kernel();
+    worker->caller = __builtin_return_address(0);
+    arch_matrix_block(block, &worker->matrices_open);
+    worker->caller = NULL;
 }
 
 void *smelt_runtime_tile_memory(struct thread_context *context) {

@@ -78,6 +78,7 @@ struct worker {
     size_t lacking_bytes; /* stopped because so much memory could not be allocated; else 0 */
     void *tile_memory;    /* of products of tiles (tile.h), */
     void *held_tiles;     /* and of tiles in slots, allocated at their first use */
+    int matrices_open;    /* arch/matrix.h */
     struct scalar_state *scalar, *checked; /* created by the engine that needs them */
     struct gang_state *gangs;
     struct interruption interruption;

@@ -105,6 +105,13 @@ static inline bool matrix_adds_to(const struct matrix *product, const struct mat
            LLVMGetOperand(product->halves[1], 3) == sum->halves[1];
 }
 
+/* Of a load: bytes from lane 0's address to an element of a simdgroup's matrix. */
+static inline int64_t matrix_element(const struct matrix *load, int group, int row, int column) {
+    const int64_t *offsets = load->offsets + (ptrdiff_t)group * SIMDGROUP_LANES;
+    int64_t pair = offsets[matrix_lane(0, 1)] - offsets[matrix_lane(0, 0)];
+    return load->bytes + offsets[matrix_lane(row, column / 2)] + column % 2 * (pair / 2);
+}
+
 /* matrix_find.c — whether rows are worth chunks of 256 bits where registers are wider: there are products of
  * floats from threadgroup memory, whose sums then stay in registers (matrix_loop.c). */
 bool simd_matrix_pays(LLVMValueRef entry);
@@ -165,5 +172,4 @@ bool matrix_loop_arrives(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef fro
 void matrix_loop_end(struct simd *s, int place);
 /* … of a load that products read directly. */
 void matrix_loop_set_address(struct simd *s, LLVMValueRef load);
-int64_t matrix_loop_element(const struct matrix *load, int group, int row, int column);
 #endif

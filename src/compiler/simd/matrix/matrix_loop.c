@@ -9,6 +9,7 @@
  * Before the loop and after it, a part's sums are in the slots of their phis. */
 #include "compiler/simd/lanes/lanes.h"
 #include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/matrix/matrix_block.h"
 #include "compiler/simd/matrix/matrix_sums.h"
 
 /* ---- Loops that suit. */
@@ -149,6 +150,7 @@ bool matrix_loop_begin(struct simd *s, int place, int *before) {
         some |= matrix->kind == MATRIX_PHI;
         matrix->direct = matrix->kind == MATRIX_LOAD || matrix->kind == MATRIX_ARITHMETIC;
     }
+    if (some) s->matrix_block = matrix_block_of(s, block);
     s->matrix_part = some;
     s->matrix_tiles = 0;
     return some;
@@ -163,6 +165,7 @@ bool matrix_loop_is_last(const struct simd *s) {
 bool matrix_loop_next(struct simd *s) {
     if (matrix_loop_is_last(s)) {
         s->matrix_part = NO_PART;
+        s->matrix_block = NULL;
         return false;
     }
     s->matrix_part++;
@@ -272,6 +275,10 @@ static void take_sum(struct simd *s, LLVMValueRef phi) {
 }
 
 void matrix_loop_end(struct simd *s, int place) {
+    if (s->matrix_block) {
+        matrix_block_end(s);
+        return;
+    }
     FOR_EACH_INSTRUCTION(phi, s->blocks[place].original) {
         if (!LLVMIsAPHINode(phi)) break;
         if (!matrix_of(s, phi)) continue;
@@ -285,10 +292,4 @@ void matrix_loop_end(struct simd *s, int place) {
 void matrix_loop_set_address(struct simd *s, LLVMValueRef load) {
     struct matrix *matrix = matrix_of(s, load);
     matrix->address = scalar_of(s, LLVMGetOperand(load, 0));
-}
-
-int64_t matrix_loop_element(const struct matrix *load, int group, int row, int column) {
-    const int64_t *offsets = load->offsets + (ptrdiff_t)group * SIMDGROUP_LANES;
-    int64_t pair = offsets[matrix_lane(0, 1)] - offsets[matrix_lane(0, 0)];
-    return load->bytes + offsets[matrix_lane(row, column / 2)] + column % 2 * (pair / 2);
 }

@@ -10,6 +10,7 @@
  * An element of a product is the same chain of fused multiply-adds, for each column of the left matrix in
  * order, as in lanes' order (matrix.c). */
 #include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/matrix/matrix_block.h"
 #include "compiler/simd/matrix/matrix_pairs.h"
 #include "compiler/simd/matrix/matrix_sums.h"
 #include "compiler/simd/arithmetic/arithmetic.h"
@@ -389,7 +390,7 @@ static LLVMValueRef load_row_directly(struct simd *s, const struct matrix *matri
     int chunk = MATRIX_CHUNKS * group + row % 4;
     if (matrix->kind == MATRIX_LOAD) {
         LLVMTypeRef type = LLVMTypeOf(half);
-        LLVMValueRef at = address_at(s, matrix->address, matrix_loop_element(matrix, group, row, 0));
+        LLVMValueRef at = address_at(s, matrix->address, matrix_element(matrix, group, row, 0));
         LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, chunk_type(s, type), at, "");
         unsigned size = (unsigned)LLVMABISizeOfType(s->unit->layout, type);
         LLVMSetAlignment(load, LLVMGetAlignment(half) < size ? LLVMGetAlignment(half) : size);
@@ -410,10 +411,10 @@ static LLVMValueRef load_row_of(struct simd *s, const struct operand *right, int
 
 static LLVMValueRef load_element(struct simd *s, const struct operand *operand, int group, int row,
                                  int column) {
-    LLVMValueRef at = operand->direct ? address_at(s, operand->direct->address,
-                                                   matrix_loop_element(operand->direct, group, row, column))
-                                      : address_at(s, operand->rows->slot,
-                                                   (group * MATRIX_SIZE + row) * ROW_BYTES + 4 * column);
+    LLVMValueRef at =
+        operand->direct
+            ? address_at(s, operand->direct->address, matrix_element(operand->direct, group, row, column))
+            : address_at(s, operand->rows->slot, (group * MATRIX_SIZE + row) * ROW_BYTES + 4 * column);
     LLVMTypeRef type = LLVMFloatTypeInContext(s->unit->context);
     LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, at, "");
     LLVMSetAlignment(load, 4);
@@ -534,7 +535,7 @@ static void multiply_tile(struct simd *s, const struct chains *chains, const str
 static LLVMValueRef address_of_word(struct simd *s, const struct operand *operand, int group, int row,
                                     int column) {
     const struct matrix *direct = operand->direct;
-    if (direct) return address_at(s, direct->address, matrix_loop_element(direct, group, row, column));
+    if (direct) return address_at(s, direct->address, matrix_element(direct, group, row, column));
     return address_at(s, operand->rows->slot, (group * MATRIX_SIZE + row) * WORDS_BYTES + 2 * column);
 }
 
@@ -648,6 +649,12 @@ static void release_operands(struct simd *s, const struct matrix *product) {
 
 void matrix_emit_pending(struct simd *s) {
     struct matrix_rows *list = NULL;
+    if (s->matrix_block) {
+        matrix_block_note_round(s);
+        for (struct matrix *p = s->pending_matrices; p; p = p->pending) p->waits = false;
+        s->pending_matrices = NULL;
+        return;
+    }
     for (struct matrix *first = s->pending_matrices; first && !s->arena.failed; first = first->pending) {
         struct chains chains = {.count = 0};
         if (first->chained || !take_chain(s, &chains, first)) continue;
