@@ -143,7 +143,7 @@ LLVMValueRef matrix_incoming(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef
 void matrix_emit(struct simd *s, LLVMValueRef instruction);
 /* Products wait, so that several can be written together. */
 void matrix_emit_later(struct simd *s, LLVMValueRef product);
-/* The instruction needs the result of a product that waits. */
+/* The instruction needs the result of a product that waits, or replaces what such a product needs. */
 bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction);
 void matrix_emit_pending(struct simd *s);
 

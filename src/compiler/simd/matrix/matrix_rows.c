@@ -290,11 +290,26 @@ void matrix_emit_later(struct simd *s, LLVMValueRef product) {
     matrix->chained = false;
 }
 
+static bool is_stage_of(struct simd *s, LLVMValueRef value, const struct matrix_sum *sum) {
+    const struct matrix *matrix = matrix_of(s, value);
+    return matrix && matrix->sum == sum;
+}
+
+/* Whether a product that waits multiplies a stage of the sum: its memory may change only afterwards. */
+static bool is_multiplied_later(struct simd *s, const struct matrix_sum *sum) {
+    for (const struct matrix *p = s->pending_matrices; p && sum; p = p->pending)
+        for (unsigned n = 0; n < 3; n++)
+            for (int h = 0; h < 2; h++)
+                if (is_stage_of(s, LLVMGetOperand(p->halves[h], n), sum)) return true;
+    return false;
+}
+
 /* A sum may wait for another one. */
 bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction) {
     const struct matrix *own = matrix_of(s, instruction);
     bool product = own && own->kind == MATRIX_PRODUCT;
     if (!s->pending_matrices || LLVMIsAPHINode(instruction)) return false;
+    if (product && is_multiplied_later(s, own->sum)) return true;
     for (int n = 0; n < LLVMGetNumOperands(instruction); n++) {
         const struct matrix *matrix = matrix_of(s, LLVMGetOperand(instruction, (unsigned)n));
         if (!matrix || !matrix->waits) continue;
