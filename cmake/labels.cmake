@@ -1,6 +1,6 @@
 # Labels of tests, by their names: `ctest -L kernel`. Each test has the label of its kind; `slow` are, in addition, those that
 # take more than about a second of a processor, and `make quick` leaves them out.
-set(SMELT_LABEL_unit "^(unit|cpp|env|error|pass)_|^(abi|abi_glibc|layers)$")
+set(SMELT_LABEL_unit "^(unit|cpp|env|error|pass)_|^(abi|abi_glibc|layers|mutations_fit)$")
 set(SMELT_LABEL_kernel "^(kernel|check|library|prelude|ptx|ml|seeds|example|gpu|accuracy)_|^(accuracy|demo)$")
 set(SMELT_LABEL_lint "^lint_")
 set(SMELT_LABEL_python "^python_")

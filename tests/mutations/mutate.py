@@ -5,7 +5,8 @@
     tests/mutations/mutate.py --only simdgroup       those whose name, pass or file contains the word
     tests/mutations/mutate.py --verify               only looks whether each still fits its file, those of ptx.toml too
 
-A developer's tool, no part of `make check`: each mutation is built (incrementally, in a copy of the sources in a folder of
+A developer's tool, of which only --verify is a part of `make check` (test_fit.py): where code moves, its mutations move too
+(git log -S finds where it went). Each mutation is built (incrementally, in a copy of the sources in a folder of
 its own) and tested. First the tests run that the mutation names (its `tests`: cases of tests/kernels, unit tests): seconds.
 If none of them fails, the random kernels run (docs/fuzzing.md), which notice what the two CPU engines do differently, and
 then the tests of --tests: a minute or two. With --quick it is the named ones only. Before the first mutation the unchanged
@@ -34,22 +35,40 @@ def read_mutations(words, list_name="mutations.toml"):
         for key in ("name", "pass", "file", "text", "replacement"):
             if not isinstance(mutation.get(key), str):
                 sys.exit(f"{list_name}: {mutation.get('name', 'a mutation')} has no {key}")
+        mutation["list"] = list_name
     fitting = lambda m: any(word in m["name"] or word in m["pass"] or word in m["file"] for word in words)
     return [m for m in mutations if not words or fitting(m)]
 
 
-def occurrences(mutation, root):
-    path = root / mutation["file"]
-    return path.read_text().count(mutation["text"]) if path.exists() else 0
+def has_test(name, root):
+    """Whether a test that mutations.toml names exists: a case of tests/kernels, tests/ptx/test_….py, a unit test."""
+    if name.startswith("unit_"):
+        folder = root / "tests/unit"
+        return any(name == "unit_" + path.stem.removeprefix("test_") for path in folder.glob("test_*.c"))
+    return (root / "tests/ptx" / f"test_{name.removeprefix('ptx_')}.py").exists() or any((root / "tests/kernels").glob(name + ".[mb]*"))
+
+
+def misfit(mutation, root):
+    """Why the mutation changes nothing, or more than one place; None if it fits."""
+    path, text = root / mutation["file"], mutation["text"]
+    if not path.is_file():
+        return f"there is no file {mutation['file']}"
+    count = path.read_text().count(text)
+    if count != 1:
+        return f"its text occurs {count} times in {mutation['file']}, and must occur once"
+    if text == mutation["replacement"]:
+        return "its replacement is its text"
+    missing = [name for name in mutation.get("tests", "").split() if not has_test(name, root)] if mutation["list"] == "mutations.toml" else []
+    return f"there is no test {', '.join(missing)}" if missing else None
 
 
 def verify(mutations, root):
-    """Prints each mutation that no longer fits; the number of them."""
-    stale = [(m, occurrences(m, root)) for m in mutations]
-    for mutation, count in stale:
-        if count != 1:
-            print(f"does not fit: {mutation['name']}: its text occurs {count} times in {mutation['file']}")
-    return sum(count != 1 for _, count in stale)
+    """Prints each mutation that does not fit and why; the number of them."""
+    misfits = [(mutation, misfit(mutation, root)) for mutation in mutations]
+    for mutation, why in misfits:
+        if why:
+            print(f"{mutation['list']}: {mutation['name']}: {why}")
+    return sum(why is not None for _, why in misfits)
 
 
 def copy_sources(target):
@@ -172,13 +191,11 @@ def main():
         for mutation in mutations:
             print(f"{mutation['pass']}: {mutation['name']} ({mutation['file']})")
         return 0
+    if options.verify:
+        mutations += read_mutations(options.only, "ptx.toml")
     if verify(mutations, ROOT):
         return 2
     if options.verify:
-        of_gpus = read_mutations(options.only, "ptx.toml")
-        if verify(of_gpus, ROOT):
-            return 2
-        mutations += of_gpus
         print(f"{len(mutations)} mutations fit")
         return 0
     tree = Tree(pathlib.Path(options.folder), options)
