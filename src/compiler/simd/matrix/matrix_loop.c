@@ -279,11 +279,12 @@ void matrix_loop_end(struct simd *s, int place) {
         matrix_block_end(s);
         return;
     }
+    /* Rows of two sums are stored together: with the phi that is their first product's. */
     FOR_EACH_INSTRUCTION(phi, s->blocks[place].original) {
-        if (!LLVMIsAPHINode(phi)) break;
-        if (!matrix_of(s, phi)) continue;
-        keep_sum(s, phi);
-        if (matrix_loop_is_last(s)) take_sum(s, phi);
+        if (LLVMIsAPHINode(phi) && matrix_of(s, phi)) keep_sum(s, phi);
+    }
+    FOR_EACH_INSTRUCTION(phi, s->blocks[place].original) {
+        if (LLVMIsAPHINode(phi) && matrix_of(s, phi) && matrix_loop_is_last(s)) take_sum(s, phi);
     }
 }
 
