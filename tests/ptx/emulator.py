@@ -89,6 +89,13 @@ def extreme(operation, a, b):
     return (min if operation == "min" else max)(a, b, key=order)
 
 
+def divided(a, b):
+    """Of floats, 0 among them."""
+    if b != 0:
+        return a / b
+    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
+
+
 def voted(name, bits):
     """What a vote gives the lanes that take part, and its kind. `bits`: the lanes' own."""
     if "ballot" in name:
@@ -259,7 +266,7 @@ class Machine:
             put(math.nan if "NaN" in name and (a != a or b != b) else extreme(operation, a, b))
         elif operation in ("div", "rem"):
             a, b = get(1), get(2)
-            quotient = a / b if kind in FORMATS else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            quotient = divided(a, b) if kind in FORMATS else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
             put(quotient if operation == "div" else a - b * quotient)
         elif operation == "bfe":
             at, count = self.read(thread, operands[2]) & 255, self.read(thread, operands[3]) & 255

@@ -55,10 +55,65 @@ static struct range rounded(struct range exact) {
     return (struct range){(double)(float)exact.low, (double)(float)exact.high};
 }
 
-/* The sign alone; 0 / 0 is NaN. */
-static struct range quotient_of(struct range a, struct range b) {
-    if (b.high <= 0) a = negated(a), b = negated(b);
-    if (b.low < 0) return anything;
+/* Whether an integer is known not to be negative. */
+static bool is_natural(LLVMValueRef value, int depth) {
+    if (LLVMIsAConstantInt(value)) return LLVMConstIntGetSExtValue(value) >= 0;
+    if (depth == 0 || !LLVMIsAInstruction(value)) return false;
+    LLVMValueRef first = LLVMGetNumOperands(value) > 0 ? LLVMGetOperand(value, 0) : NULL;
+    LLVMValueRef second = LLVMGetNumOperands(value) > 1 ? LLVMGetOperand(value, 1) : NULL;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMZExt:
+        return true;
+    case LLVMMul:
+        if (LLVMGetNSW(value) && first == second) return true;
+        /* fall through */
+    case LLVMAdd:
+        return LLVMGetNSW(value) && is_natural(first, depth - 1) && is_natural(second, depth - 1);
+    case LLVMAnd:
+        return is_natural(first, depth - 1) || is_natural(second, depth - 1);
+    case LLVMSelect:
+        return is_natural(second, depth - 1) && is_natural(LLVMGetOperand(value, 2), depth - 1);
+    default:
+        return false;
+    }
+}
+
+/* Whether a float is +0, greater, or NaN. */
+static bool has_no_sign(LLVMValueRef value, int depth) {
+    LLVMBool lost;
+    if (LLVMIsAConstantFP(value)) return !signbit(LLVMConstRealGetDouble(value, &lost));
+    if (depth == 0 || !LLVMIsAInstruction(value)) return false;
+    LLVMValueRef first = LLVMGetNumOperands(value) > 0 ? LLVMGetOperand(value, 0) : NULL;
+    LLVMValueRef second = LLVMGetNumOperands(value) > 1 ? LLVMGetOperand(value, 1) : NULL;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMFMul:
+        if (first == second) return true;
+        /* fall through */
+    case LLVMFAdd:
+    case LLVMFDiv:
+        return has_no_sign(first, depth - 1) && has_no_sign(second, depth - 1);
+    case LLVMSelect:
+        return has_no_sign(second, depth - 1) && has_no_sign(LLVMGetOperand(value, 2), depth - 1);
+    case LLVMUIToFP:
+        return true;
+    case LLVMSIToFP:
+        return is_natural(first, depth - 1);
+    case LLVMCall:
+        if (strcmp(called_name(value), "llvm.fabs.f32") == 0) return true;
+        if (strcmp(called_name(value), "llvm.sqrt.f32") == 0) return has_no_sign(first, depth - 1);
+        return strcmp(called_name(value), "llvm.fma.f32") == 0 &&
+               (first == second || (has_no_sign(first, depth - 1) && has_no_sign(second, depth - 1))) &&
+               has_no_sign(LLVMGetOperand(value, 2), depth - 1);
+    default:
+        return false;
+    }
+}
+
+/* The sign alone; 0 / 0 is NaN. x / -0 has the other sign than x / +0. */
+static struct range quotient_of(LLVMValueRef x, LLVMValueRef y, int depth) {
+    struct range a = ptx_range_of(x, depth), b = ptx_range_of(y, depth);
+    if (b.high < 0) a = negated(a), b = negated(b);
+    if (b.low < 0 || (b.low == 0 && !has_no_sign(y, depth))) return anything;
     return (struct range){a.low >= 0 ? 0 : -INFINITY, a.high <= 0 ? 0 : INFINITY};
 }
 
@@ -132,29 +187,6 @@ static struct range range_of_select(LLVMValueRef select, int depth) {
                   limited(ptx_range_of(no, depth), condition, no, false));
 }
 
-/* Whether an integer is known not to be negative. */
-static bool is_natural(LLVMValueRef value, int depth) {
-    if (LLVMIsAConstantInt(value)) return LLVMConstIntGetSExtValue(value) >= 0;
-    if (depth == 0 || !LLVMIsAInstruction(value)) return false;
-    LLVMValueRef first = LLVMGetNumOperands(value) > 0 ? LLVMGetOperand(value, 0) : NULL;
-    LLVMValueRef second = LLVMGetNumOperands(value) > 1 ? LLVMGetOperand(value, 1) : NULL;
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMZExt:
-        return true;
-    case LLVMMul:
-        if (LLVMGetNSW(value) && first == second) return true;
-        /* fall through */
-    case LLVMAdd:
-        return LLVMGetNSW(value) && is_natural(first, depth - 1) && is_natural(second, depth - 1);
-    case LLVMAnd:
-        return is_natural(first, depth - 1) || is_natural(second, depth - 1);
-    case LLVMSelect:
-        return is_natural(second, depth - 1) && is_natural(LLVMGetOperand(value, 2), depth - 1);
-    default:
-        return false;
-    }
-}
-
 struct range ptx_range_of(LLVMValueRef value, int depth) {
     LLVMBool lost;
     if (LLVMIsAConstantFP(value)) {
@@ -173,7 +205,7 @@ struct range ptx_range_of(LLVMValueRef value, int depth) {
     case LLVMFSub:
         return difference_of(first, LLVMGetOperand(value, 1), depth - 1);
     case LLVMFDiv:
-        return quotient_of(ptx_range_of(first, depth - 1), ptx_range_of(LLVMGetOperand(value, 1), depth - 1));
+        return quotient_of(first, LLVMGetOperand(value, 1), depth - 1);
     case LLVMSelect:
         return range_of_select(value, depth - 1);
     case LLVMUIToFP:

@@ -60,6 +60,7 @@ static void forget_promises(LLVMValueRef copy) {
     case LLVMSub:
     case LLVMMul:
     case LLVMShl:
+    case LLVMTrunc:
         LLVMSetNSW(copy, false);
         LLVMSetNUW(copy, false);
         break;

@@ -112,7 +112,8 @@ static LLVMValueRef replace_zero_rarely(struct ptx_operation *o, LLVMValueRef re
                                "vote.sync.ballot.b32 n, p, $3;\nxor.b32 z, z, n;\nsetp.gt.u32 p, z, n;\n"
                                "selp.b32 $0, 0, 0x80000000, p;\nnot_zero_${:uid}:\n}";
     LLVMValueRef arguments[] = {result, bits, o->lanes.mask};
-    LLVMValueRef call = build_assembly(o->unit, text, "=r,r,r,r", type_i32(o->unit), arguments, 3, false);
+    /* "=&": $0 is written before $2 and $3 are read. */
+    LLVMValueRef call = build_assembly(o->unit, text, "=&r,r,r,r", type_i32(o->unit), arguments, 3, false);
     unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
     LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                              LLVMCreateEnumAttribute(o->unit->context, convergent, 0));
