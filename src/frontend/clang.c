@@ -251,6 +251,7 @@ static const char *const dialect_flags[] = {
     "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-fdeclspec",
     "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics", "-fsycl-is-device",
     "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing", "-fno-finite-loops",
+    "-fno-strict-return",
     /* A keyword of C++20: prelude/smelt_keywords.h has the others. */
     "-fno-char8_t",
     /* Each half and bfloat operation rounds; float to integer saturates. */

@@ -1,10 +1,12 @@
-; Division by zero, INT_MIN / -1 and large shift counts have results; contraction within a statement is fixed.
+; Division by zero, INT_MIN / -1 and large shift counts have results; so has a function that ends without a return of its value;
+; contraction within a statement is fixed.
 ; run: all guard
 ; expect: icmp eq i32 %y, 0
 ; expect: = sdiv i32 %x, %{divisor:…}
 ; expect: and i32 %y, 31
 ; expect: = shl i32 %x, %
 ; expect: call float @llvm.fma.f32(float %f, float %f, float %f)
+; expect: store i32 0, ptr %returned
 ; absent: sdiv i32 %x, %y
 ; absent: llvm.fmuladd.f32(float %f
 declare float @llvm.fmuladd.f32(float, float, float)
@@ -20,4 +22,15 @@ define void @__smelt_entry(ptr %context) {
   %fused = call float @llvm.fmuladd.f32(float %f, float %f, float %f)
   store float %fused, ptr %context
   ret void
+}
+
+define i32 @ends(i32 %x, i1 %c) {
+  %returned = alloca i32
+  br i1 %c, label %some, label %end
+some:
+  store i32 %x, ptr %returned
+  br label %end
+end:
+  %value = load i32, ptr %returned
+  ret i32 %value
 }

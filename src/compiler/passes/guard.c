@@ -1,6 +1,7 @@
 /* Defines what C++ leaves undefined, before the optimiser may use it (docs/semantics.md): x / 0 = 0, x % 0 =
- * x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0; shift counts are taken modulo the width. Also fixes
- * contraction: what clang allows to be fused within a statement becomes fma on every engine. */
+ * x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0; shift counts are taken modulo the width; a function that ends
+ * without a return of its value returns 0. Also fixes contraction: what clang allows to be fused within a
+ * statement becomes fma on every engine. */
 #include "compiler/pass.h"
 
 #include <string.h>
@@ -50,6 +51,19 @@ static void guard_shift(struct unit *unit, LLVMValueRef shift) {
     LLVMSetOperand(shift, 1, masked);
 }
 
+#define MOST_RETURNED 32 /* bytes; vectors are structures */
+
+/* Where a function has several returns, clang stores their values to a slot, from which the only return takes
+ * them: that of a function whose end is reached, too (-fno-strict-return). */
+static void guard_return(struct unit *unit, LLVMValueRef end) {
+    LLVMValueRef value = LLVMGetNumOperands(end) ? LLVMGetOperand(end, 0) : NULL;
+    if (!value || !LLVMIsALoadInst(value) || !LLVMIsAAllocaInst(LLVMGetOperand(value, 0))) return;
+    LLVMValueRef slot = LLVMGetOperand(value, 0);
+    if (LLVMABISizeOfType(unit->layout, LLVMTypeOf(value)) > MOST_RETURNED) return;
+    LLVMPositionBuilderBefore(unit->builder, LLVMGetNextInstruction(slot));
+    LLVMBuildStore(unit->builder, LLVMConstNull(LLVMTypeOf(value)), slot);
+}
+
 static void fix_contraction(struct unit *unit, LLVMValueRef call) {
     LLVMTypeRef type = LLVMTypeOf(call);
     LLVMValueRef arguments[3] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), LLVMGetOperand(call, 2)};
@@ -89,6 +103,9 @@ smelt_status pass_guard(struct unit *unit) {
             case LLVMLShr:
             case LLVMAShr:
                 guard_shift(unit, instruction);
+                break;
+            case LLVMRet:
+                guard_return(unit, instruction);
                 break;
             case LLVMCall:
                 if (strncmp(called_name(instruction), "llvm.fmuladd.", 13) == 0)
