@@ -1,5 +1,5 @@
 // Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal precedes this text,
-// with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 or 192 and ATTENTION_KEYS 128.
+// with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128, or 192 with depth 64, and ATTENTION_KEYS 128.
 //
 // A threadgroup computes ATTENTION_ROWS rows at a time, some tiles one after the other (tiles_of_group). It has a warpgroup, of 128
 // threads, for every 64 rows, and one before them. That one copies these rows of q, and blocks of keys and values, to threadgroup
@@ -10,7 +10,10 @@
 //
 // Rows of q, k and v begin at multiples of 16 bytes; where, size.places says.
 
-static_assert(sizeof(T) == 2 && (D == 64 || D == 128) && (ROWS == 128 || ROWS == 192) && KEYS == 128, "the tile of this kernel");
+// A warpgroup of a tile of 192 rows holds the values of its last block while it passes by another one and waits for the next:
+// with two stages, they would never come.
+static_assert(sizeof(T) == 2 && (D == 64 || (D == 128 && ROWS == 128)) && (ROWS == 128 || ROWS == 192) && KEYS == 128,
+              "the tile of this kernel");
 constant constexpr uint bfloat_type = is_same_v<T, bfloat>, map_type = bfloat_type ? 10 : 6;
 // Warpgroups that compute, and the registers of their threads.
 constant constexpr uint computing = ROWS / 64, registers = computing == 2 ? 240 : 160;
