@@ -4,7 +4,7 @@
     tests/mutations/sample.py FOLDER --seed N [--count 60] [--build build] [--only 3 17]
     tests/mutations/sample.py --list --seed N            prints candidates instead of building them
 
-A mutant changes one token of the C in src/compiler, src/cpu and src/source: a comparison, an operator, a
+A mutant changes one token of the C in src/compiler, src/device/cpu and src/source: a comparison, an operator, a
 constant, a condition. Each folder gets its share of the mutants by its lines. The same seed and sources give the same
 mutants. One that does not compile, or whose object file has the bytes of the unchanged one, makes way for the next.
 
@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-FOLDERS = ("compiler/simd", "compiler/ptx", "compiler", "compiler/passes", "compiler/cpu", "cpu", "source")
+FOLDERS = ("compiler/simd", "compiler/ptx", "compiler", "compiler/passes", "compiler/cpu", "device/cpu", "source")
 LEAST = 6  # mutants of a folder
 TOKEN = re.compile(r"""(?P<skip>//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\n\\]|\\.)*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
     |(?P<name>[A-Za-z_]\w*)|(?P<number>(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*)(?![\w.])
@@ -34,8 +34,18 @@ SWAPS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"
          "*=": ("/=",), "/=": ("*=",), "<<=": (">>=",), ">>=": ("<<=",)}
 # The unit tests that contain the objects of libsmelt and are near these folders.
 UNIT_TESTS = {"source": "balance program rewrite signature token",
-              "cpu": "engine gang image interrupt isolation kernel_errors kernel_log machine shape",
-              "abi": "image engine"}
+              "cpu": "engine gang image interrupt isolation kernel_errors kernel_log machine shape"}
+
+
+def folder_of(path):
+    """The one of FOLDERS that a path, from the root on, lies in; the longest of several."""
+    fitting = [folder for folder in FOLDERS if str(path).startswith(f"src/{folder}/")]
+    return max(fitting, key=len, default=None)
+
+
+def files_of(folder):
+    paths = [path.relative_to(ROOT) for path in sorted((ROOT / "src" / folder).rglob("*.c"))]
+    return [path for path in paths if folder_of(path) == folder] or sys.exit(f"sample.py: there is no C in src/{folder}")
 
 
 class Mutant:
@@ -142,8 +152,7 @@ def shares(lines, count):
 
 def candidates(folder, generator):
     """The folder's mutants, shuffled; at most one a token."""
-    paths = sorted(p.relative_to(ROOT) for p in (ROOT / "src" / folder).glob("*.c"))
-    places = [site for path in paths for site in sites(path)]
+    places = [site for path in files_of(folder) for site in sites(path)]
     generator.shuffle(places)
     return (generator.choice(site) for site in places)
 
@@ -158,7 +167,7 @@ class Build:
         self.folder, self.scratch = folder.resolve(), scratch
         commands = json.loads((self.folder / "compile_commands.json").read_text())
         self.compiles = {str(pathlib.Path(c["file"]).relative_to(ROOT)): shlex.split(c["command"]) for c in commands
-                         if re.search(r" -o CMakeFiles/smelt_(objects|compiler)\.dir/src/", c["command"])}
+                         if re.search(r" -o CMakeFiles/smelt_(compiler_)?objects\.dir/src/", c["command"])}
         self.links = {}
 
     def compile(self, path, text):
@@ -207,7 +216,7 @@ def save(build, mutant, folder):
     (folder / "patch" / mutant.path.name).write_text(mutant.mutated(), encoding="utf-8")
     for library in ("lib/libsmelt_compiler.so", "lib/libsmelt.so"):
         build.link(library, mutant, folder / library)
-    for test in UNIT_TESTS.get(mutant.path.parent.name, "").split():
+    for test in UNIT_TESTS.get(pathlib.Path(folder_of(mutant.path)).name, "").split():
         build.link(f"tests/unit_{test}", mutant, folder / f"tests/unit_{test}")
 
 
@@ -220,7 +229,7 @@ def main():
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="save these mutants only")
     parser.add_argument("--list", action="store_true", help="print the first candidates of each folder, build nothing")
     options = parser.parse_args()
-    lines = {f: sum(p.read_text().count("\n") for p in (ROOT / "src" / f).glob("*.c")) for f in FOLDERS}
+    lines = {f: sum((ROOT / path).read_text().count("\n") for path in files_of(f)) for f in FOLDERS}
     rows, number, passed_over = [], 0, 0
     with tempfile.TemporaryDirectory() as scratch:
         build = None if options.list else Build(options.build, pathlib.Path(scratch))

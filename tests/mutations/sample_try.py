@@ -25,6 +25,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import sample
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MOST_SECONDS = 100  # of a check with the unchanged build
 GRACE = 15  # seconds behind the deadline for what has begun
@@ -135,7 +138,8 @@ def all_checks(root, options):
 
 def order_for(path, mutant, checks):
     """The checks that concern the file, in their order."""
-    folder = {"compiler": "passes"}.get(path.split("/")[-2], path.split("/")[-2])
+    folder = pathlib.Path(sample.folder_of(path.split(":")[0])).name
+    folder = {"compiler": "passes"}.get(folder, folder)
     near = re.compile(f"^kernel_({NEAR[folder]})")
     own = {p.name for p in (mutant / "tests").glob("unit_*")}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Each mutation fits today's sources: its text occurs exactly once in its file, and the tests that it names exist. One that
-does not fit would test nothing; such rows are refused.
+does not fit would test nothing; such rows are refused. So are folders without C from which sample.py would draw mutants.
 """
 import contextlib
 import io
@@ -10,6 +10,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import mutate
+import sample
 
 ROW = {"list": "mutations.toml", "name": "a row", "file": "file.c", "text": "once", "replacement": "never", "tests": "exp"}
 REFUSED = (({"text": "gone"}, "its text occurs 0 times in file.c, and must occur once"),
@@ -38,9 +39,10 @@ def check_refused(root):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         wrong = check_refused(pathlib.Path(folder))
+    files = sum(len(sample.files_of(folder)) for folder in sample.FOLDERS)
     mutations = mutate.read_mutations([]) + mutate.read_mutations([], "ptx.toml")
     wrong += mutate.verify(mutations, mutate.ROOT)
-    print(f"{len(mutations)} mutations, {wrong} complaints")
+    print(f"{len(mutations)} mutations, {wrong} complaints; {files} files to draw from")
     return 1 if wrong else 0
 
 
