@@ -80,7 +80,7 @@ enum intrinsic_kind {
     X(PTX, ptx_, ORDERED, TOGETHER, OF_GPU)
 
 /* never: false, which LLVM does not see (phases.h). held_: its argument (hold.c). barrier_passes: do all
- * lanes wait? (simd/vectorise.c). inside_, leaves_, aligned_ and the extents of arguments:
+ * lanes wait? (simd/analysis/analyse.c). inside_, leaves_, aligned_ and the extents of arguments:
  * compiler/bounds/bounds.h. The others mark what ptx/matrix/matrix_load.c and matrix_sums.c place. */
 #define INTRINSICS_OF_PASSES(X)                                        \
     X(NEVER, never, APART, TOGETHER, OF_PASS)                          \

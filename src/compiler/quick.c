@@ -2,7 +2,7 @@
  *
  * The best code of a CPU takes long to compile because a gang's vector code is many times larger than the
  * code of one thread, and most of this time is LLVM's code generation. Quick code is vector code, too, but of
- * gangs of one simdgroup (simd/vectorise.c), whose accesses call functions of the runtime for all lanes
+ * gangs of one simdgroup (simd/gang_size.c), whose accesses call functions of the runtime for all lanes
  * (simd/memory/gang_access.c), and LLVM does not optimise its machine code (cpu/codegen.c). Where even that
  * is too large, quick code is the scalar engine's, from the same optimised IR. It is compiled sooner and runs
  * up to fifty times as long. Both give the same bits as the best code, unless

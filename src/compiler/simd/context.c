@@ -216,7 +216,7 @@ static void emit_barrier(struct simd *s, LLVMValueRef call) {
     simd_call_runtime(s, "smelt_runtime_gang_barrier", LLVMVoidTypeInContext(s->unit->context), arguments, 3);
 }
 
-/* In control flow that may differ between lanes: vectorise.c has replaced the barrier by this question. All
+/* In control flow that may differ between lanes: analyse.c has replaced the barrier by this question. All
  * lanes that reach it get the same answer, so the branch on it is uniform. */
 static void emit_arrival(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;

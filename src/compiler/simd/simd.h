@@ -9,12 +9,14 @@
  * order they are laid out), divergence.c with shape.c, transfer.c and range.c (which values are uniform,
  * affine, varying; which blocks run for some lanes only), locks.c (refuses lanes that would wait for each
  * other), control.c (blocks, edges, masks, with one file for each family of instructions: arithmetic.c,
- * memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c), vectorise.c (all of it). */
+ * memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c). gang_size.c chooses the gang's lanes, with
+ * an analysis (analyse.c) for each choice that it tries; vectorise.c runs all of it. */
 #ifndef SMELT_COMPILER_SIMD_SIMD_H
 #define SMELT_COMPILER_SIMD_SIMD_H
 
 #include "base/arena.h"
 #include "abi/cpu_context.h"
+#include "compiler/budget.h"
 #include "compiler/paths.h"
 
 enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
@@ -518,6 +520,14 @@ void words_split_odd(struct simd *s);
 smelt_status simd_order(struct simd *s);
 void simd_refuse_locks(struct simd *s); /* locks.c, behind simd_analyse */
 smelt_status simd_analyse(struct simd *s);
+/* analyse.c — all of the analysis, for s->lanes and s->chunk_lanes. */
+smelt_status simd_analyse_entry(struct simd *s);
+/* gang_size.c — chooses them; ends with the analysis for them. */
+smelt_status simd_choose_gang(struct simd *s);
+bool simd_is_short(struct simd *s); /* a simdgroup of the thread's code is short code */
+int simd_count_accesses(struct simd *s);
+int simd_count_unknown(struct simd *s); /* accesses to addresses that are known only at run time */
 smelt_status simd_emit(struct simd *s);
+smelt_status simd_check_size(struct simd *s, enum budget budget); /* gang_budget.c */
 
 #endif

@@ -6,7 +6,7 @@
 
 /* ---- Types and constants. */
 
-/* Chunks of one lane are scalars: see try_in_thread in vectorise.c. */
+/* Chunks of one lane are scalars: see try_in_thread in gang_size.c. */
 LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element) {
     if (s->chunk_lanes == 1) return element;
     return LLVMVectorType(element, (unsigned)s->chunk_lanes);
