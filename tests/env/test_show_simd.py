@@ -213,6 +213,15 @@ def test_gangs_may_have_more_sums_than_registers_if_loops_are_in_parts(scratch):
     expect_in(text, "; a gang is 256 threads")
 
 
+def test_threads_that_go_different_ways_are_not_side_by_side(scratch):
+    arguments = "-b 0=ones:int32:64x19 -b 1=ones:int32:19x32 -b 2:out:float32:64x32 --grid 8,8 --threadgroup 8,8 --why"
+    for case, side_by_side in ("lanes_register_tile", True), ("lanes_register_tile_branch", False):
+        for cpu in "avx2", "avx512":
+            done = scratch.run(["show", str(TESTS / f"kernels/{case}.metal"), *arguments.split()], SMELT_CPU=cpu)
+            expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+            expect_equal("threads side by side" in done.stdout, side_by_side, f"whether {case} has threads side by side with {cpu}")
+
+
 def test_loops_with_uneven_rounds_have_small_gangs(scratch):
     loop = "threadgroup float t[1024];\nuint l = thread_index_in_threadgroup;\nt[l] = 0;\nthreadgroup_barrier(mem_flags::mem_threadgroup);\n" \
            "for (uint j = {first}; j < 1024; j += {step}) t[j] = x[j];\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = t[l];\n"

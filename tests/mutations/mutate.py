@@ -40,12 +40,22 @@ def read_mutations(words, list_name="mutations.toml"):
     return [m for m in mutations if not words or fitting(m)]
 
 
+SCRIPTS = ("ptx", "env")  # folders of tests
+
+
+def script_of(name, root):
+    """tests/ptx/test_NAME.py of ptx_NAME; None if the test is another one."""
+    kind, _, rest = name.partition("_")
+    return root / "tests" / kind / f"test_{rest}.py" if kind in SCRIPTS else None
+
+
 def has_test(name, root):
-    """Whether a test that mutations.toml names exists: a case of tests/kernels, tests/ptx/test_….py, a unit test."""
+    """Whether a test that mutations.toml names exists: a case of tests/kernels, a script of SCRIPTS, a unit test."""
     if name.startswith("unit_"):
         folder = root / "tests/unit"
         return any(name == "unit_" + path.stem.removeprefix("test_") for path in folder.glob("test_*.c"))
-    return (root / "tests/ptx" / f"test_{name.removeprefix('ptx_')}.py").exists() or any((root / "tests/kernels").glob(name + ".[mb]*"))
+    script = script_of(name, root)
+    return script.exists() if script else any((root / "tests/kernels").glob(name + ".[mb]*"))
 
 
 def misfit(mutation, root):
@@ -117,15 +127,15 @@ class Tree:
         return None if status == 0 else "\n".join(line for line in output.splitlines() if " error: " in line) or output[-2000:]
 
     def named_complaint(self, names):
-        """What tests/kernels/NAME.*, tests/ptx/test_….py of ptx_…, or the program unit_NAME say against the tree as it is; None if nothing."""
+        """What tests/kernels/NAME.*, a script of SCRIPTS, or the program unit_NAME say against the tree as it is; None if nothing."""
         for name in names:
             case = next((self.sources / "tests/kernels").glob(name + ".[mb]*"), None)
             runner = [sys.executable, str(self.sources / "tests/kernels/run_case.py"), str(self.build / "bin/smelt")]
             command = [*runner, str(case)] if case else [str(self.build / "tests" / name)]
-            if name.startswith("ptx_"):
-                script = self.sources / "tests/ptx" / f"test_{name[4:]}.py"
+            script = script_of(name, self.sources)
+            if script:
                 command = [sys.executable, "-B", str(script), str(self.build / "bin/smelt")]
-            status, output = self.command(command, timeout=40)
+            status, output = self.command(command, timeout=100 if script else 40)
             if status != 0:
                 return f"{name}: {output.splitlines()[0] if output else status}"
         return None
