@@ -64,6 +64,23 @@ static void guard_return(struct unit *unit, LLVMValueRef end) {
     LLVMBuildStore(unit->builder, LLVMConstNull(LLVMTypeOf(value)), slot);
 }
 
+/* Scalars and vectors that functions return are defined, as C++ requires; clang does not say so with
+ * -fno-strict-return. LLVM would otherwise freeze what is computed from them, which hides strides. Structures
+ * that are returned as numbers, from memory of another type, may have undefined bits between their members.
+ */
+static void mark_defined(struct unit *unit, LLVMValueRef function, LLVMValueRef end) {
+    LLVMValueRef value = LLVMGetNumOperands(end) ? LLVMGetOperand(end, 0) : NULL;
+    LLVMTypeKind kind = value ? LLVMGetTypeKind(LLVMTypeOf(value)) : LLVMVoidTypeKind;
+    if (!value || kind == LLVMStructTypeKind || kind == LLVMArrayTypeKind) return;
+    if (LLVMIsALoadInst(value)) {
+        LLVMValueRef slot = LLVMGetOperand(value, 0);
+        if (!LLVMIsAAllocaInst(slot) || LLVMGetAllocatedType(slot) != LLVMTypeOf(value)) return;
+    }
+    LLVMAttributeRef defined = LLVMCreateEnumAttribute(
+        unit->context, LLVMGetEnumAttributeKindForName("noundef", strlen("noundef")), 0);
+    LLVMAddAttributeAtIndex(function, LLVMAttributeReturnIndex, defined);
+}
+
 static void fix_contraction(struct unit *unit, LLVMValueRef call) {
     LLVMTypeRef type = LLVMTypeOf(call);
     LLVMValueRef arguments[3] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), LLVMGetOperand(call, 2)};
@@ -106,6 +123,7 @@ smelt_status pass_guard(struct unit *unit) {
                 break;
             case LLVMRet:
                 guard_return(unit, instruction);
+                mark_defined(unit, f, instruction);
                 break;
             case LLVMCall:
                 if (strncmp(called_name(instruction), "llvm.fmuladd.", 13) == 0)
