@@ -329,6 +329,14 @@ class Machine:
         base, offset = place(operand)
         return self.read(thread, base) + offset
 
+    @staticmethod
+    def find_local(thread, address, size):
+        """Registers of 32 bits may hold an address less than 0, to which an offset is added."""
+        address &= 0xFFFFFFFF
+        if address + size > len(thread.local):
+            raise IndexError(f"{address:#x} is not in a thread's memory")
+        return thread.local, address
+
     def access(self, thread, name, operands):
         kind, load = name[-1], name[0] == "ld"
         space = space_of(name)
@@ -339,7 +347,7 @@ class Machine:
         if address % whole:
             raise IndexError(f"{address:#x} is not aligned to {whole}: {'.'.join(name)}")
         for i, register in enumerate(registers):
-            data, at = (thread.local, address + i * size) if space == "local" else self.find(address + i * size, size, space)
+            data, at = self.find_local(thread, address + i * size, size) if space == "local" else self.find(address + i * size, size, space)
             if load:
                 value = int.from_bytes(data[at:at + size], "little")
                 self.write(thread, register, signed(value, width(kind)) if kind[0] == "s" else value,
