@@ -8,9 +8,10 @@
  * Passes, in order: prepare.c (the entry becomes a form the others understand), flow_order.c (blocks in the
  * order they are laid out), divergence.c with shape.c, transfer.c and range.c (which values are uniform,
  * affine, varying; which blocks run for some lanes only), locks.c (refuses lanes that would wait for each
- * other), control.c (blocks, edges, masks, with one file for each family of instructions: arithmetic.c,
- * memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c). gang_size.c chooses the gang's lanes, with
- * an analysis (analyse.c) for each choice that it tries; vectorise.c runs all of it. */
+ * other), control.c with blocks.c and branches.c (loops, blocks, edges, masks, with one file for each family
+ * of instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c). gang_size.c
+ * chooses the gang's lanes, with an analysis (analyse.c) for each choice that it tries; vectorise.c runs all
+ * of it. */
 #ifndef SMELT_COMPILER_SIMD_SIMD_H
 #define SMELT_COMPILER_SIMD_SIMD_H
 
