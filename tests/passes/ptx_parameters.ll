@@ -1,5 +1,7 @@
-; Buffers whose contents travel with the launch are read from the kernel's parameter; of others it has addresses.
+; Buffers whose contents travel with the launch are read from the kernel's parameter; of others it has addresses. All of the
+; parameter can be read: 56 bytes, an address for each buffer, and the contents.
 ; run: ptx ptx-target+bindings+ptx-inline inlined=1
+; expect: align 16 dereferenceable(96)
 ; expect: %{place:…} = getelementptr inbounds i8, ptr %context, i64 {…}
 ; expect: load i32, ptr %{place:…}, align 4, !invariant.load
 ; expect: call ptr @__smelt_buffer_address(i32 1)
