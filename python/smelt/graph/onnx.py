@@ -10,7 +10,7 @@ import smelt
 from smelt._smelt import array
 from smelt.graph.building import Graph, TensorType
 from smelt.graph.driver import as_array
-from smelt.graph.onnx_export import OPSET, package, save
+from smelt.graph.onnx_export import OPSET, _package, save
 
 __all__ = ["load", "save"]
 
@@ -299,7 +299,7 @@ def _type_of(port: Any, shapes: dict[str, Any]) -> TensorType:
 def load(model: Any, shapes: dict[str, Any] | None = None) -> Graph:
     """The graph of an ONNX model: a path, its bytes, or an onnx.ModelProto. shapes: of inputs by name, where the model
     leaves sizes open. NotImplementedError names an operator that IMPORTED lacks."""
-    onnx = package()
+    onnx = _package()
     proto = onnx.load_from_string(model) if isinstance(model, bytes) else \
         model if isinstance(model, onnx.ModelProto) else onnx.load(model)
     opset = max((o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), default=OPSET)

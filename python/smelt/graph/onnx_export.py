@@ -7,7 +7,7 @@ from smelt.graph.building import Graph
 OPSET = 18
 
 
-def package() -> Any:
+def _package() -> Any:
     try:
         import onnx
     except ImportError:
@@ -33,7 +33,7 @@ class _Writer:
     """Nodes of a model in the making."""
 
     def __init__(self) -> None:
-        self.onnx = package()
+        self.onnx = _package()
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.names: dict[int, str] = {}
@@ -154,7 +154,7 @@ def _float(value: float) -> Any:
 def save(graph: Graph, path: Any = None) -> Any:
     """The graph as an onnx.ModelProto, which is also written to `path`. Registered operations and kernels have no ONNX
     operator: NotImplementedError names the first."""
-    onnx = package()
+    onnx = _package()
     import numpy
     writer = _Writer()
     outputs = graph.handle.outputs()
