@@ -46,8 +46,10 @@ static bool fits_registers(const struct simd *s, int lanes, int carried) {
  */
 #define MAX_GANG_INSTRUCTIONS 2400
 /* … of a whole group, whose estimate is more exact. With AVX2, a softmax of 256 to 1024 threads per row is
- * below it: its code takes 1.5 to 2.4 times as long to generate, and half to a quarter of the time to run. */
-#define MAX_WHOLE_GROUP_INSTRUCTIONS 3400
+ * below it: its code takes 1.5 to 2.4 times as long to generate, and half to a quarter of the time to run.
+ * A softmax of float4s is above: it would gain a tenth with long rows, but with short ones most threads are
+ * idle, which only smaller gangs skip: they take a quarter of the time. */
+#define MAX_WHOLE_GROUP_INSTRUCTIONS 3330
 
 /* Whether sums must fit the registers: not if the loops that carry them are written in parts (parts.c). */
 enum registers { REGISTERS_LIMIT, REGISTERS_IN_PARTS };
