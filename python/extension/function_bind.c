@@ -1,4 +1,4 @@
-/* The sizes and arguments of a call of a function of a library, brought into the form of a launch. */
+/* The sizes and arguments of a call of a function of a library, converted to those of a launch. */
 #include "dispatch.h"
 
 /* ---- Sizes. */
@@ -18,26 +18,25 @@ static void suggest_group(const int64_t threads[3], int64_t group[3]) {
     for (int d = 0; d < 3; d++) group[d] = threads[d] < most[d] ? threads[d] : most[d];
 }
 
-/* Whether `o` is a NumPy structured array, or a record of one: its dtype has fields. */
-static bool has_fields(PyObject *o) {
-    PyObject *dtype = PyObject_GetAttrString(o, "dtype"), *fields = NULL;
-    if (dtype) fields = PyObject_GetAttrString(dtype, "fields");
-    bool any = fields && fields != Py_None;
-    Py_XDECREF(fields);
+/* Whether o.dtype has an attribute of this name that is neither None nor False. */
+static bool has_in_dtype(PyObject *o, const char *name) {
+    PyObject *dtype = PyObject_GetAttrString(o, "dtype"), *value = NULL;
+    if (dtype) value = PyObject_GetAttrString(dtype, name);
+    bool found = value && value != Py_None && value != Py_False;
+    Py_XDECREF(value);
     Py_XDECREF(dtype);
     PyErr_Clear();
-    return any;
+    return found;
+}
+
+/* Whether `o` is a NumPy structured array, or a record of one: its dtype has fields. */
+static bool has_fields(PyObject *o) {
+    return has_in_dtype(o, "fields");
 }
 
 /* Whether the fields of a structured array have the machine's byte order. */
 static bool has_native_fields(PyObject *o) {
-    PyObject *dtype = PyObject_GetAttrString(o, "dtype"), *native = NULL;
-    if (dtype) native = PyObject_GetAttrString(dtype, "isnative");
-    bool good = native && native != Py_False;
-    Py_XDECREF(native);
-    Py_XDECREF(dtype);
-    PyErr_Clear();
-    return good;
+    return has_in_dtype(o, "isnative");
 }
 
 static bool count_records(PyObject *o, int64_t *count) {
@@ -265,7 +264,7 @@ bool dispatch_bind_all(struct dispatch *dispatch) {
         if (parameter->used || !PyErr_ExceptionMatches(PyExc_Exception) ||
             PyErr_ExceptionMatches(PyExc_MemoryError))
             return false;
-        /* The code that the parameters were learnt from does not need it; that of another shape may. */
+        /* The code that the parameters were read from does not need it; that of another shape may. */
         PyErr_Clear();
         dispatch_unbind(&dispatch->desc.buffers[i]);
     }

@@ -1,9 +1,9 @@
-/* How many lanes a chunk has in code that computes with bytes, or with bytes and 16-bit numbers, only: as
+/* How many lanes a chunk has in code that computes only with bytes, or only with bytes and 16-bit numbers: as
  * many as fill a register. Otherwise a chunk has as many lanes as a register has 32-bit elements, and bytes
  * would leave three quarters of each register empty.
  *
- * The lanes' elements must be neighbours in memory; a simdgroup is not divided among fewer chunks than one.
- */
+ * The lanes' elements must be neighbours in memory. A chunk has at most the lanes of one simdgroup. */
+#include "compiler/fold.h"
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static bool is_number_or_half(LLVMTypeRef type) {
     return kind == LLVMIntegerTypeKind || kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind;
 }
 
-/* Bits of an element in a register; more than MOST_BITS: the type is another one. */
+/* Bits of an element in a register; more than MOST_BITS for other types. */
 static unsigned bits_of(struct simd *s, LLVMTypeRef type) {
     return is_number_or_half(type) ? (unsigned)LLVMSizeOfTypeInBits(s->unit->layout, type) : MOST_BITS + 1;
 }
@@ -29,7 +29,8 @@ static bool stores_narrow(struct simd *s) {
     return true;
 }
 
-/* Elements that follow one another by lane, or one and the same, or pairs of bytes that dense.c stores. */
+/* Whether lanes access elements that follow one another, all load the same one, or store bytes two apart,
+ * which dense.c combines. */
 static bool is_simple_access(struct simd *s, LLVMValueRef access) {
     bool load = LLVMIsALoadInst(access) != NULL;
     LLVMValueRef address = LLVMGetOperand(access, load ? 0 : 1);
@@ -54,20 +55,9 @@ static bool is_simple_call(LLVMValueRef call) {
 
 /* Operations on integers that take as many instructions for a full register as for a part of one. */
 static bool is_simple(LLVMValueRef i) {
+    if (fold_is_arithmetic(i)) return true;
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMLoad:
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMTrunc:
-    case LLVMZExt:
-    case LLVMSExt:
     case LLVMBitCast:
     case LLVMICmp:
     case LLVMSelect:
