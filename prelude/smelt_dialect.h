@@ -194,7 +194,7 @@ __smelt_together void __smelt_ptx_store_matrices(uint address, uint a, uint b, u
 __smelt_together void __smelt_ptx_add_four(ulong address, float a, float b, float c, float d);
 // 128 bytes for each of three maps, of this multiprocessor alone.
 __smelt_together ulong __smelt_ptx_map_memory(void);
-// So many threadgroups, a constant, have room on a multiprocessor as far as registers matter.
+// This many threadgroups, a constant, fit on a multiprocessor as far as registers are concerned.
 __smelt_together void __smelt_ptx_resident(uint groups);
 // By a whole warpgroup: from here on its threads have this many registers, a constant. Some must free what others take.
 __smelt_together void __smelt_ptx_fewer_registers(uint count);

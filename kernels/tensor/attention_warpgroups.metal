@@ -5,7 +5,7 @@
 // threads, for every 64 rows, and one before them. That one copies these rows of q, and blocks of keys and values, to threadgroup
 // memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread holds scores of two rows, as the
 // products leave them. Their exponentials, rounded, are the left matrix of the next product without a move. Products of one block
-// with the values run while the next block's exponentials are computed, be it of the same tile or of the next: queries have two
+// with the values run while the next block's exponentials are computed, whether of the same tile or of the next: queries have two
 // places, so that the next ones are copied ahead, too.
 //
 // Rows of q, k and v begin at multiples of 16 bytes; where, size.places says.

@@ -77,7 +77,7 @@ kernel void smelt_quantized_matmul_few(device const T *x [[buffer(0)]], device c
                                        threadgroup uint4 *x_memory [[threadgroup(0)]], uint group [[threadgroup_position_in_grid]],
                                        uint thread_index [[thread_index_in_threadgroup]]) {
     if (__smelt_gpu_target() != 901) return;
-    // Where memory allows, the next launch's threadgroup has room beside this one's.
+    // Where memory allows, the next launch's threadgroup has room next to this one's.
     __smelt_ptx_resident(simdgroups * STAGES * stage_bytes <= 100 * 1024 ? 2 : 1);
     const uint simdgroup = __smelt_ptx_broadcast(thread_index >> 5), lane = __smelt_ptx_lane(), eighth = lane / 4, quarter = lane % 4;
     const uint own_thread = simdgroup * 32 + lane; // by the hardware's lanes

@@ -4,7 +4,7 @@
 
 #include "function.h"
 
-/* One call; to be closed also after a failure. */
+/* Must be closed, also after a failure. */
 struct dispatch {
     struct function *function;
     smelt_dispatch_desc desc;            /* its arrays with references */

@@ -1,4 +1,4 @@
-/* The parameters of a function of a library, as the code has them. */
+/* The parameters of a function of a library, as its code has them, and keywords that are not parameters. */
 #include "dispatch.h"
 
 bool dispatch_fail_argument(const struct function *function, const char *message, PyObject *o) {

@@ -1,4 +1,4 @@
-/* Files of arrays: what smelt.safetensors is written with. */
+/* Files of arrays: the functions that smelt.safetensors is built on. */
 #include "call.h"
 
 #include <smelt/safetensors.h>

@@ -95,8 +95,8 @@ struct kept_bitcode {
     uint64_t instructions = 0;
 };
 
-// In Metal, half and bfloat have no common type. For clang they have, but it emits an invalid conversion: an
-// expression of both is an error here, in the form of clang's messages, which says where it is.
+// In Metal, half and bfloat have no common type. clang gives them one, but emits an invalid
+// conversion. So an expression of both is an error here, in the form of clang's messages, with its place.
 bool mixes_halves(const llvm::Instruction &instruction) {
     if (!isa<llvm::FPTruncInst, llvm::FPExtInst>(instruction)) return false;
     llvm::Type *from = instruction.getOperand(0)->getType()->getScalarType();

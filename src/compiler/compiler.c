@@ -90,8 +90,8 @@ static bool drops_names(struct unit *unit) {
     return binary && request->output == COMPILE_OBJECT && !unit->target->tells_names;
 }
 
-/* Whether pass_contract may find sums of products of vectors, by the symbols of bitcode: temporaries have
- * names by which it knows them. */
+/* Whether pass_contract may find sums of products of vectors, by the symbols of bitcode: it recognises
+ * temporaries by their names. */
 static bool has_vector_sums(const struct compile_request *request) {
     static const char *const sums[] = {"8__vectorpl", "8__vectorpL", "8__vectormi", "8__vectormI"};
     if (!memmem(request->bitcode, request->bitcode_size, "8__vectorml", 11)) return false;

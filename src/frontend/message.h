@@ -13,9 +13,9 @@ struct message {
     size_t length;
 };
 
-/* message.c — false: the line is no message. */
+/* message.c — false: the line is not a message. */
 bool message_read(const char *line, size_t length, struct message *out);
-/* Whether the file is one of smelt. */
+/* Whether the file is one of smelt's own. */
 bool message_is_ours(const char *file);
 /* Hints at names of ours, and the names of clang's warnings that are errors, are left out. */
 size_t message_useful_length(const char *text, size_t length);

@@ -63,7 +63,7 @@ static bool same_token(const struct tokens *a, uint32_t i, const struct tokens *
     return x->length == y->length && memcmp(a->text + x->start, b->text + y->start, x->length) == 0;
 }
 
-/* As many tokens that agree are taken for the same place. */
+/* This many tokens that agree are taken for the same place. */
 #define ENOUGH_TOKENS 6
 
 static int agreement(const struct tokens *ours, uint32_t i, const struct tokens *theirs, uint32_t j) {
@@ -75,8 +75,8 @@ static int agreement(const struct tokens *ours, uint32_t i, const struct tokens 
     return j == theirs->count && i == ours->count ? ENOUGH_TOKENS : count;
 }
 
-/* Where the macro use at `theirs` [*j, …) ends, and its replacement at `ours` [*i, …): both move behind. The
- * replacement's brackets are closed; of the places behind which the line goes on alike the best is taken. */
+/* Moves *j past the macro use in `theirs` and *i past its replacement in `ours`. The replacement's brackets
+ * are balanced; of the places after which both lines continue alike, the best one is taken. */
 static bool skip_expansion(const struct tokens *ours, uint32_t *i, const struct tokens *theirs, uint32_t *j) {
     uint32_t ends[2] = {*j + 1, *j + 1}, best_i = 0, best_j = 0;
     int best = 0;
@@ -136,7 +136,7 @@ int user_line_column(const struct translation *t, uint32_t origin, const char *u
         uint32_t index = 0;
         while (index + 1 < ours.count && ours.items[index + 1].start <= column) index++;
         if (index < ours.count) result = (int)aligned(&ours, index, &theirs) + 1;
-        /* Behind the last token, where something is missing. */
+        /* After the last token, where something is missing. */
         if (result && column >= ours.items[index].start + ours.items[index].length)
             result += (int)ours.items[index].length;
     }

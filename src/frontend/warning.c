@@ -11,7 +11,7 @@
 
 #define REQUEST "smelt: ignore"
 
-/* The list of codes in a comment; NULL: it asks for nothing. */
+/* The list of codes in a comment; NULL: it has none. */
 static const char *requested_codes(const char *comment) {
     const char *at = strstr(comment, REQUEST);
     if (!at) return NULL;
@@ -19,8 +19,8 @@ static const char *requested_codes(const char *comment) {
     return *at == ' ' || *at == '\t' ? at : NULL;
 }
 
-/* The next word of such a list, after which *at stands. Words after the first that do not begin as codes do
- * are no part of it. NULL: the list ends. */
+/* The next word of such a list, after which *at stands. Words after the first that do not begin like codes
+ * are not part of it. NULL: the list ends. */
 static const char *next_code(const char **at, bool first, size_t *length) {
     const char *word = *at + strspn(*at, " \t,");
     *length = 0;
@@ -86,7 +86,7 @@ void diagnostics_add_warning(const struct translation *t, const char *file, int 
     text_free(&storage);
 }
 
-/* For each unknown code in the comment of a line, which begins at `line` and ends with `length`. */
+/* Warns of each unknown code in the comment of the line, which has `length` bytes. */
 static void warn_of_codes(const struct translation *t, const char *file, int number, const char *line,
                           size_t length, struct text *out) {
     struct text copy = {0};

@@ -1,3 +1,4 @@
+/* Executes a session once: checks and binds the caller's arrays, runs the steps and copies outputs. */
 #include "graph/execution.h"
 #include "graph/branches.h"
 #include "graph/crew.h"
@@ -125,7 +126,7 @@ static smelt_status run_fused(struct execution *x, const struct step *step) {
 }
 
 /* While launches are only collected, their results are not computed and may hold indexes out of range. Nodes
- * that run all the same get zeros instead. Constants and the caller's inputs are valid. */
+ * that run nevertheless get zeros instead. Constants and the caller's inputs are valid. */
 static smelt_status clear_inputs(const struct execution *x, const struct graph_node *node) {
     for (int i = 0; i < node->input_count; i++) {
         const struct place *place = &x->compiled->places[node->inputs[i]];

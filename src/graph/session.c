@@ -1,4 +1,4 @@
-/* Sessions: the memory of a compiled graph, and its executions, of which repeated ones are recorded. */
+/* Sessions: the memory of a compiled graph, and its executions; repeated ones are recorded. */
 #include "base/reserved.h"
 #include "device/device.h"
 #include "graph/execution.h"

@@ -100,7 +100,7 @@ static inline int attention_round_up(int count, int step) {
     return (count + step - 1) / step * step;
 }
 
-/* Whether kernels of warpgroups can compute it, with rows enough to be faster. */
+/* Whether kernels of warpgroups can compute it, with enough rows to be faster. */
 bool attention_is_by_warpgroups(const struct attention *a);
 
 /* Tiles of BY_WARPGROUPS. */
@@ -110,8 +110,8 @@ int64_t attention_tiles(const struct attention *a);
  * on GPUs, for few rows, as many as give every multiprocessor work. */
 bool attention_choose_parts(struct attention *a);
 
-/* Up to so many rows of a head, ON_HOST_FEW is faster. (Zen 5, 8 heads of 64 elements, 512 keys, one thread;
- * µs of ON_HOST and of ON_HOST_FEW: 1 row 109 and 19, 4 rows 106 and 47.) */
+/* Up to this many rows of a head, ON_HOST_FEW is faster. (Zen 5, 8 heads of 64 elements, 512 keys, one
+ * thread; µs of ON_HOST and of ON_HOST_FEW: 1 row 109 and 19, 4 rows 106 and 47.) */
 #define HOST_FEW_ROWS 4
 
 /* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger

@@ -72,8 +72,9 @@ bool attention_choose_parts(struct attention *a) {
 
 #define TILE_STEP 16  /* attention_kernel.c counts rows and keys of a tile in these steps */
 #define MOST_TILE 128 /* the most rows and keys that tuning tries on GPUs (tuned.c) */
-/* The largest tiles of ON_HOST: attention_host.metal's threadgroup memory has room for so many rows and keys
- * with heads of 256 elements. Larger blocks of keys need fewer products and fewer passes over the sums. */
+/* The largest tiles of ON_HOST: attention_host.metal's threadgroup memory has room for this many rows and
+ * keys with heads of 256 elements. Larger blocks of keys need fewer products and fewer passes over the sums.
+ */
 #define HOST_ROWS 64
 #define HOST_KEYS 512
 #define HOST_TILE 64 /* rows and keys, of the derivative on CPUs */

@@ -61,7 +61,7 @@ struct slot {
     bool done;
     smelt_status status;
     char *message;       /* heap: the error message, or a note after success */
-    struct text skipped; /* sizes of threadgroups that were asked for and for which there is no code */
+    struct text skipped; /* requested sizes of threadgroups for which there is no code */
     double seconds;
     struct package_entry entry;
     struct text bitcode;
@@ -218,7 +218,7 @@ static smelt_status make_target_codes(const struct work *work, struct slot *slot
     return SMELT_OK;
 }
 
-/* The sizes asked for that are not the only one that the kernel runs with. */
+/* The requested sizes that differ from the only one that the kernel runs with. */
 static void note_other_sizes(const struct work *work, struct slot *slot) {
     const int64_t(*asked)[3] = work->request->desc->threadgroups;
     const uint32_t *required = slot->entry.required_threads;

@@ -1,3 +1,4 @@
+/* Finds the bodies of kernels that nothing else in a text names, and leaves them out of other entries. */
 #include "source/bodies.h"
 
 #include <stdlib.h>

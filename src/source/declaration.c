@@ -1,3 +1,4 @@
+/* Reads one declaration at namespace or class scope, and the lists in it. */
 #include "source/declaration.h"
 
 uint32_t finder_angle_end(const struct finder *f, uint32_t open, uint32_t end) {

@@ -1,3 +1,4 @@
+/* Finds what a text offers (entries.h), and reads the parameters of its kernels. */
 #include "source/entries.h"
 #include "source/attribute.h"
 #include "source/resource.h"

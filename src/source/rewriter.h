@@ -83,7 +83,7 @@ void rewrite_defaulted(struct rewriter *r, uint32_t i);
 void rewrite_deduced(struct rewriter *r, uint32_t i);
 /* directive.c — a pragma or an include. */
 void rewrite_directive(struct rewriter *r, uint32_t i);
-/* address_space.c — the word for an address space at token i; false: it is no such word. `open`: the
+/* address_space.c — the word for an address space at token i; false: it is another word. `open`: the
  * parenthesis that encloses it, or 0. */
 bool rewrite_address_space(struct rewriter *r, uint32_t i, uint32_t open);
 /* attribute_list.c — the list [[…]] from token `list` to its last token `end`, which is returned. */

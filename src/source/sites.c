@@ -1,3 +1,5 @@
+/* Collects the kernels of a text and the instantiations of its templates while structure.c reads
+ * declarations. */
 #include "source/sites.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The text of a range of tokens: as one line, or the contents of string literals. */
 #include "base/text.h"
 #include "source/token.h"
 

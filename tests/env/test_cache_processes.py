@@ -78,7 +78,7 @@ def test_killed_while_it_writes_an_output(scratch):
             file.write(b"old")
         if i % 2:
             os.unlink(target)
-            # Where the round before left the second name, a process killed before it writes leaves it, too.
+            # If the round before left the second name, a process that is killed before it writes would leave it as well.
             if os.path.exists(target + ".tmp.new"):
                 os.unlink(target + ".tmp.new")
         process = subprocess.Popen([SMELT, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

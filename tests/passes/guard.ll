@@ -1,5 +1,5 @@
-; Division by zero, INT_MIN / -1 and large shift counts have results; so has a function that ends without a return of its value;
-; contraction within a statement is fixed. What functions return is defined, but for the bits between the members of structures.
+; Division by zero, INT_MIN / -1 and large shift counts have results; so has a function that ends without returning a value;
+; contraction within a statement is fixed. What functions return is defined, except the bits between the members of structures.
 ; run: all guard
 ; expect: icmp eq i32 %y, 0
 ; expect: = sdiv i32 %x, %{divisor:…}

@@ -1,4 +1,4 @@
-; A sum of a square and a constant is at least as great as the constant, or NaN; the difference of a number and the greater one of it
+; A sum of a square and a constant is at least as great as the constant, or NaN; the difference of a number and the maximum of it
 ; and another one is at most 0. The comparison of a number that may be anything stays, and so does one that is true for NaN. A
 ; quotient by a square is negative; one by a number that may be -0 need not be.
 ; run: ptx ptx-floors

@@ -90,7 +90,7 @@ def extreme(operation, a, b):
 
 
 def divided(a, b):
-    """Of floats, 0 among them."""
+    """The quotient of floats, of which b may be 0."""
     if b != 0:
         return a / b
     return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
@@ -331,7 +331,7 @@ class Machine:
 
     @staticmethod
     def find_local(thread, address, size):
-        """Registers of 32 bits may hold an address less than 0, to which an offset is added."""
+        """Registers of 32 bits may hold an address below 0, to which an offset is added."""
         address &= 0xFFFFFFFF
         if address + size > len(thread.local):
             raise IndexError(f"{address:#x} is not in a thread's memory")

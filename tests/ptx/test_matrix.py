@@ -57,7 +57,7 @@ def without_calls(text):
 
 
 def makes_quick_code():
-    """Only a process of its own does: the compiler library always makes the best code."""
+    """Only a separate compiler process does: the compiler library always generates the best code."""
     return os.path.exists(os.path.join(os.path.dirname(os.path.abspath(SMELT)), "../lib/smelt-cc1"))
 
 

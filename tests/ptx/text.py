@@ -1,4 +1,4 @@
-"""Whether PTX is well formed, as far as its text tells: an assembler is not needed, and would find more.
+"""Whether PTX is well formed, as far as its text tells: it needs no assembler, which would find more.
 
 problems_of(text, target) lists what is wrong, each with its line: a register, label or symbol that is used and not declared, a
 register narrower or wider than the instruction's type, an initialiser that names no variable, an instruction that the target
@@ -37,7 +37,7 @@ class Checker:
         self.scopes[-1][name] = width
 
     def width_of(self, name):
-        """Of a register; 0: it is no register's name; None: it is not declared."""
+        """The width of a register; 0: the name is not a register's; None: it is not declared."""
         if SPECIAL.match(name):
             return 0
         for scope in reversed(self.scopes):
@@ -136,7 +136,7 @@ class Checker:
             self.instruction(words)
 
     def head(self, words):
-        """Of a function: its name and parameters."""
+        """The head of a function: declares its name and parameters."""
         for at, word in enumerate(words):
             if word.startswith(".param") or word in (".reg", ".entry", ".func"):
                 names = [w for w in words[at + 1:] if re.match(r"[A-Za-z_$][\w$]*$", w)]

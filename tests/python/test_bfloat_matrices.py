@@ -88,7 +88,7 @@ def random_bfloats(generator, *shape):
 
 
 class Product:
-    """A random one, its result in float64, and the greatest error of each element."""
+    """A random product, its result in float64, and the greatest error allowed for each element."""
 
     def __init__(self, k, rows, columns, staged, left, right, sum_type, steps=2):
         generator = np.random.default_rng()

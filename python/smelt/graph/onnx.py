@@ -1,7 +1,7 @@
 """ONNX: graphs from models, and models from graphs. Needs the package onnx.
 
 load takes the operators of IMPORTED, with constant shapes; save writes those smelt operations that EXPORTED of
-onnx_export lists, in operator set 18. Others raise NotImplementedError with the name."""
+onnx_export.py lists, in operator set 18. Others raise NotImplementedError with the name."""
 import math
 from collections.abc import Callable
 from typing import Any

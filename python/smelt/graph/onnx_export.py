@@ -30,7 +30,7 @@ _LOGICAL = {"logical_not": "Not", "logical_and": "And", "logical_or": "Or"}
 
 
 class _Writer:
-    """Nodes of a model in the making."""
+    """The nodes of a model that is being built."""
 
     def __init__(self) -> None:
         self.onnx = _package()

@@ -1,5 +1,5 @@
-/* Counters of loops. One runs from its first value by a constant step to a last one, which the comparison
- * that ends the loop shows. */
+/* Counters of loops. A counter runs from its first value by a constant step to its last one, which follows
+ * from the comparison that ends the loop. */
 #include "compiler/bounds/counters.h"
 
 LLVMValueRef bounds_either(struct bounds *b, LLVMValueRef x, LLVMValueRef y) {
@@ -113,8 +113,8 @@ static bool is_shared(LLVMValueRef value, int depth) {
     return true;
 }
 
-/* The last value that the counter has, where steps from the first do not lead to the bound. A first value of
- * each lane's own would make that another one in each: the bound is then as good. */
+/* The last value that the counter has, where steps from the first do not lead to the bound. If the first
+ * value differed between lanes, that one would, too: the bound then serves as well. */
 static void find_last(struct bounds *b, struct counter *c, int64_t size) {
     LLVMBuilderRef builder = b->unit->builder;
     LLVMTypeRef type = LLVMTypeOf(c->last);

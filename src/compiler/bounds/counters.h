@@ -1,4 +1,4 @@
-/* A loop's counters, and what its preheader is asked. */
+/* A loop's counters, and the tests in its preheader. */
 #ifndef SMELT_COMPILER_BOUNDS_COUNTERS_H
 #define SMELT_COMPILER_BOUNDS_COUNTERS_H
 
@@ -47,7 +47,7 @@ static inline LLVMValueRef bounds_number(LLVMTypeRef type, int64_t value) {
     return LLVMConstInt(type, (unsigned long long)value, true);
 }
 
-/* counters.c — of a phi of the loop's header, whose `last` is NULL if it is no counter. The loop has a
+/* counters.c — describes a phi of the loop's header; `last` is NULL if it is not a counter. The loop has a
  * preheader. NULL: no memory. */
 struct counter *bounds_counter(struct bounds *b, int loop, LLVMValueRef phi);
 /* Whether the block may see the value with which the loop ends. */

@@ -1,5 +1,5 @@
 /* Narrow numbers that an address is computed from may wrap around on the way from the first round to the last
- * (linear.h): a test of both ends then says nothing of what is between them. */
+ * (linear.h): a test of both ends then says nothing about the values between them. */
 #include "compiler/bounds/linear.h"
 
 static bool depends(const struct linear *l, LLVMValueRef value) {
@@ -46,7 +46,7 @@ static void compare_spread(struct spreading *s, LLVMValueRef spread) {
     s->bad = bounds_either(b, s->bad, LLVMBuildICmp(b->unit->builder, LLVMIntUGT, spread, all, ""));
 }
 
-/* Multiplies the spread by a factor, which is taken for unsigned. */
+/* Multiplies the spread by a factor, which is treated as unsigned. */
 static void spread_by(struct spreading *s, LLVMValueRef factor, struct spread *x) {
     struct bounds *b = s->round->linear->b;
     LLVMBuilderRef builder = b->unit->builder;

@@ -1,4 +1,4 @@
-/* Between which two numbers a value of all threads of a launch lies (launch.c).
+/* The two numbers between which a value lies in all threads of a launch (launch.c).
  *
  * Ends are computed in 64 bits and hold modulo 2^width: a number between them differs from the value by a
  * multiple of 2^width. The ends of factors, of numbers that are extended and of indexes, and limits of 64

@@ -64,7 +64,7 @@ static inline bool bounds_is_negative(LLVMValueRef value) {
 }
 
 /* detours.c — i1, joined to *bad: a narrow value that the address is computed from wraps around between the
- * ends. False: it cannot be told. down: the counter runs so. */
+ * ends. False: it cannot be told. down: the counter decreases. */
 bool bounds_linear_detours(struct round *first, struct round *last, bool down, LLVMValueRef value,
                            LLVMValueRef *bad);
 

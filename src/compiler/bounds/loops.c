@@ -2,9 +2,8 @@
  * says it of all rounds, and the loop's preheader can tell. An answer that is wrong on the safe side only
  * makes the rounds test each access.
  *
- * Sums of fewer than 64 bits may wrap around on the way to an address; they have not if the last value of the
- * counter is on the right side of the first, and the way between them is no longer than the numbers of the
- * type. */
+ * Sums of fewer than 64 bits may wrap around on the way to an address; they do not if the last value of the
+ * counter is on the right side of the first, and the distance between them fits in the type. */
 #include "compiler/bounds/counters.h"
 
 static LLVMBasicBlockRef preheader_of(struct bounds *b, int loop) {

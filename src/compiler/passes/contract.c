@@ -96,7 +96,7 @@ static LLVMValueRef vector_of(LLVMValueRef user, LLVMValueRef temporary, unsigne
     return part ? stored_vector(user, (unsigned)index) : NULL;
 }
 
-/* The product that a temporary holds, of vectors of the sum's type, and which only the sum reads. */
+/* The product of vectors of the sum's type that a temporary holds and only the sum reads. */
 static bool read_product(struct unit *unit, const struct operation *sum, LLVMValueRef temporary,
                          struct operation *product) {
     size_t length;

@@ -1,6 +1,6 @@
 /* Defines what C++ leaves undefined, before the optimiser may use it (docs/semantics.md): x / 0 = 0, x % 0 =
  * x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0; shift counts are taken modulo the width; a function that ends
- * without a return of its value returns 0. Also fixes contraction: what clang allows to be fused within a
+ * without returning a value returns 0. Also fixes contraction: what clang allows to be fused within a
  * statement becomes fma on every engine. */
 #include "compiler/pass.h"
 

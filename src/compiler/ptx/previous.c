@@ -8,8 +8,8 @@
  * A kernel without loops, of few threadgroups, lets the next one's start as soon as its own have begun to
  * load: they find room beside these, and wait. Since this comes after the wait, the kernel before has ended:
  * no more than two kernels of a stream have threadgroups at once. No other kernel lets the next one start
- * before its own threadgroups have left: that one's would take registers from them, and from other streams
- * for as long as they wait; and chains of kernels that are limited by memory were slower.
+ * before its own threadgroups have left: the next one's would take registers from them, and from other
+ * streams for as long as they wait; and chains of kernels that are limited by memory were slower.
  *
  * Launched without the driver's attribute (device/cuda/launch.c), neither instruction does anything.
  *

@@ -179,7 +179,7 @@ smelt_status pass_ptx_extremes(struct unit *unit);
 int ptx_extreme_of(LLVMValueRef select, LLVMValueRef *x, LLVMValueRef *y);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
-/* counters.c — addresses of a loop that differ by what does not change in it share one counter. */
+/* counters.c — addresses in a loop whose distances do not change in it share one counter. */
 smelt_status pass_ptx_counters(struct unit *unit);
 /* wide.c — whether an instruction loads from device memory, LLVM's or assembly. */
 bool ptx_is_load(LLVMValueRef instruction);

@@ -12,7 +12,7 @@
 #define RESIDENT 896     /* threads: 72 registers for each, 80 in groups of 256 */
 #define MOST_THREADS 256 /* of a group */
 #define FEWEST_LOADS 8   /* of a round */
-/* That hold values at once, by the estimate below; the assembler needs some more. */
+/* Registers that hold values at once, by the estimate below; the assembler needs some more. */
 #define MOST_REGISTERS 60
 #define MOST_VALUES 256
 /* Where a thread loads from one or two places, as for a row of its own, more registers gained nothing. */
@@ -97,8 +97,7 @@ static bool is_round(const struct flow *flow, int block) {
            flow->loops[loop].latches[0] == block;
 }
 
-/* Whether a round of some loop loads a lot, and no part of the kernel needs more registers than that leaves.
- */
+/* Whether a round of some loop loads a lot, and no part of the kernel needs more than MOST_REGISTERS. */
 static bool is_wanted(struct unit *unit, const struct flow *flow, struct part *p) {
     bool found = false;
     for (int i = 0; i < flow->block_count; i++) {

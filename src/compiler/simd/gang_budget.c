@@ -2,7 +2,8 @@
 #include "compiler/budget.h"
 #include "compiler/simd/simd.h"
 
-/* Conversions of half take a dozen instructions of a register where the CPU has none: with 128 bits. */
+/* Conversions of half take a dozen instructions per register on CPUs without an instruction for them: with
+ * 128 bits. */
 static bool converts_half(LLVMValueRef i) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     if (opcode != LLVMFPExt && opcode != LLVMFPTrunc) return false;

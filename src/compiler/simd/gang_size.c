@@ -1,5 +1,6 @@
-/* How many threads are a gang, and how many of its lanes a chunk: chosen by the size of the code, by the
- * values that loops carry, which should fit the registers, and by what the analysis finds for a choice.
+/* Chooses how many threads form a gang, and how many of its lanes form a chunk: by the size of the code, by
+ * the values that loops carry, which should fit the registers, and by what the analysis finds for each
+ * choice.
  *
  * Requires: s->vector_bits and s->registers. Establishes: s->lanes, s->chunk_lanes and the analysis for them;
  * what edges.c may speculate on. */
@@ -36,7 +37,7 @@ static int carried_values(LLVMValueRef entry, bool integers) {
     return most;
 }
 
-/* Whether the values that a gang of so many lanes carries around a loop leave four registers for others: a
+/* Whether the values that a gang of this many lanes carries around a loop leave four registers for others: a
  * sum in memory is loaded and stored by each multiply-add. One simdgroup is the smallest gang. */
 static bool fits_registers(const struct simd *s, int lanes, int carried) {
     return lanes <= SIMDGROUP_LANES || carried * (lanes / (s->vector_bits / 32)) <= s->registers - 4;
@@ -54,8 +55,9 @@ static bool fits_registers(const struct simd *s, int lanes, int carried) {
 /* Whether sums must fit the registers: not if the loops that carry them are written in parts (parts.c). */
 enum registers { REGISTERS_LIMIT, REGISTERS_IN_PARTS };
 
-/* has: whether so many threads can be one gang: its code is small, and its sums fit the registers where they
- * must. This estimate is lower than that of choose_lanes, which counts every instruction once per chunk. */
+/* *has: whether this many threads can form one gang: its code is small, and its sums fit the registers where
+ * they must. This estimate is lower than that of choose_lanes, which counts every instruction once per chunk.
+ */
 static smelt_status has_gang(struct simd *s, int threads, enum registers registers, bool *has) {
     struct whole_group group;
     TRY(simd_measure_whole_group(s, threads, s->chunk_lanes, &group));
@@ -214,8 +216,8 @@ static bool has_tile(struct simd *s) {
 }
 
 /* In the thread: a few threads side by side, each lane's values as scalars, which LLVM joins to vectors along
- * the thread's own rows. For threads that keep so many values that 32 lanes of them would not fit the
- * registers; only if no lane ever waits for another. */
+ * the thread's own rows. For threads that keep more values than the registers hold for 32 lanes; only if no
+ * lane ever waits for another. */
 static smelt_status try_in_thread(struct simd *s, bool *done) {
     int lanes = lanes_of_tiles(s);
     *done = false;
@@ -243,8 +245,8 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
  * computed once per gang. */
 #define MAX_SHARED_INSTRUCTIONS 600
 
-/* If a loop carries so many values or more, gangs that are inside the kernel's guards get code of their own
- * (edges.c). Short kernels always do, if loops in that code need no masks of their own. */
+/* If a loop carries at least this many values, gangs that are inside the kernel's guards get code of their
+ * own (edges.c). Short kernels always do, if loops in that code need no masks of their own. */
 #define GUARDED_VALUES 8
 #define MAX_EDGE_INSTRUCTIONS 1500
 
@@ -302,7 +304,7 @@ int simd_count_unknown(struct simd *s) {
 }
 
 /* Guarded kernels get two versions. With few accesses, a large gang gains little by that. An access whose
- * addresses are known only at run time becomes several blocks, which count as so many instructions. */
+ * addresses are known only at run time becomes several blocks, which count as this many instructions. */
 #define FEW_ACCESSES 6
 #define MAX_GUARDED_INSTRUCTIONS 300
 #define UNKNOWN_INSTRUCTIONS 16
@@ -315,7 +317,7 @@ static int guarded_lanes(struct simd *s, int lanes, int chunk_lanes) {
     return lanes;
 }
 
-/* Code that computes with narrow numbers only gets more lanes per chunk: that of gangs inside the kernel's
+/* Code that computes only with narrow numbers gets more lanes per chunk: that of gangs inside the kernel's
  * guards, if it has guards. */
 static smelt_status widen_chunks(struct simd *s, bool guarded) {
     if (!simd_may_be_narrow(s)) return SMELT_OK;

@@ -326,8 +326,8 @@ smelt_status simd_measure_whole_group(struct simd *s, int threads, int chunk_lan
 /* rounds.c — whether a loop of one block, of a thread's code, ends after few rounds whatever its operands. */
 bool simd_has_few_rounds(LLVMBasicBlockRef block);
 
-/* narrow.c — code of bytes and 16-bit numbers. Whether it can be: cheap. After the analysis: how many lanes
- * its chunks should have. */
+/* narrow.c — code that computes only with bytes and 16-bit numbers. A cheap test of whether it may be such
+ * code; after the analysis, the lanes that its chunks should have. */
 bool simd_may_be_narrow(struct simd *s);
 int simd_narrow_lanes(struct simd *s);
 

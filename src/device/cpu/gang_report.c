@@ -1,4 +1,4 @@
-/* What is said of a stretch that failed. */
+/* Reports how a stretch of threadgroups ended: its status, with a message if it failed. */
 #include "device/cpu/gang_state.h"
 
 #include <stdio.h>

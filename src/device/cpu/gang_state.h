@@ -33,7 +33,7 @@ struct lone_barrier {
     uint32_t passed[LANE_WORDS], missing[LANE_WORDS];
 };
 
-/* Past so many in a group, the rest is not looked at. */
+/* After this many in a group, no more are recorded. */
 #define MOST_LONE_BARRIERS 64
 
 /* A worker's data for this engine. */
@@ -107,13 +107,13 @@ static inline bool gang_same_barrier(uint32_t line, const char *file, uint32_t o
 void gang_begin_turns(struct gang_state *state);
 NOT_COUNTED void gang_run_in_turns(void *argument);
 
-/* gang_alone.c — these lanes of the gang, but for those that wait elsewhere, will not pass that barrier. */
+/* gang_alone.c — these lanes of the gang, except those that wait elsewhere, will not pass that barrier. */
 void gang_wait_in_vain(struct gang *gang, uint32_t line, const char *file, const uint32_t *lanes);
 
 enum meeting { MEETS_NOBODY, MEETS_ALL, MEETS_AT_ANOTHER };
 
 /* Lanes come to a barrier: whether others have passed it before and missed all of them there. If they were
- * missed at another one, those who passed that one wait in vain. */
+ * missed at another one, those that passed that one wait in vain. */
 enum meeting gang_meet(struct gang *gang, uint32_t line, const char *file, const uint32_t *lanes);
 
 /* Notes that these lanes pass the barrier without the others. */

@@ -261,10 +261,10 @@ smelt_status flight_launch(struct flight *f) {
     return status;
 }
 
-/* Whether the next launch may begin while this one runs. Its blocks then take room beside this one's; and
- * each block that allows it takes time, which chains of kernels with more blocks showed. (Chains of exp on an
- * H200, in us per kernel, without and with: 64 blocks 1.00, 0.91; 256 blocks 1.08, 1.03; 1024
- * blocks 1.73, 1.94.) */
+/* Whether the next launch may begin while this one runs. Its blocks then take room next to this one's, and
+ * each block that allows it takes time, as chains of kernels with more blocks show. (Chains of exp on an
+ * H200, in us per kernel, without and with: 64 blocks 1.00, 0.91; 256 blocks 1.08, 1.03; 1024 blocks 1.73,
+ * 1.94.) */
 static uint32_t has_few_blocks(const struct flight *f) {
     uint64_t blocks = (uint64_t)f->blocks[0] * f->blocks[1] * f->blocks[2];
     return f->gpu->early && blocks <= 2 * (uint64_t)f->gpu->device.multiprocessors;

@@ -7,8 +7,8 @@
  *
  *     x > 89.0f ? 89.0f : x      x > 0.0f ? x : 0.0f
  *
- * are min.NaN.f32 and max.f32. For those, -0 is less than +0, so a zero among the two must be what the
- * comparison chooses between equal numbers, or what it gives anyway.
+ * are min.NaN.f32 and max.f32. These order -0 below +0, so they are used only where they give the same zero
+ * as the select.
  *
  * Requires: the module in its final form. Maintains: what the code does, except for the bits of a NaN. */
 #include "compiler/ptx/ptx.h"
@@ -97,7 +97,7 @@ static LLVMValueRef limited(struct unit *unit, LLVMValueRef select) {
     return build_intrinsic(unit, name, LLVMTypeOf(select), (LLVMValueRef[]){x, constant}, 2);
 }
 
-/* … in three instructions; NULL: it is no extreme. */
+/* … in three instructions; NULL: it is not an extreme. */
 static LLVMValueRef greater_or_smaller(struct unit *unit, LLVMValueRef select) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef numbers[2];

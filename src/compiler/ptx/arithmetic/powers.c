@@ -5,8 +5,8 @@
  *     second = (bits(z) << 23) - first                z = 3 * 2^22 + 254 + k, -254 <= k <= 128
  *     p * first * second
  *
- * For k <= 0, 2^(k + 127) * 2^-127 do, of which one is constant; k = -254 gives 0 in both forms. p < 2, so no
- * product overflows, and only the last one is rounded, if p has been.
+ * For k <= 0, the factors 2^(k + 127) and 2^-127 suffice, and the second one is constant; k = -254 gives 0 in
+ * both forms. p < 2, so no product overflows, and only the last one is rounded, if p has been.
  *
  * Requires: the module lowered and cleaned, comparisons that floors.c knows removed. Maintains: what the code
  * does. */

@@ -1,4 +1,4 @@
-/* Between which numbers a float lies that is not NaN. */
+/* The range that a float lies in unless it is NaN. */
 #ifndef SMELT_COMPILER_PTX_RANGES_H
 #define SMELT_COMPILER_PTX_RANGES_H
 
@@ -9,7 +9,7 @@ struct range {
     double low, high;
 };
 
-/* What the operations before `value` say of it, as far as `depth` of them back. */
+/* The range of `value` by the operations that compute it, up to `depth` of them back. */
 struct range ptx_range_of(LLVMValueRef value, int depth);
 
 #endif

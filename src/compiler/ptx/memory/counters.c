@@ -1,12 +1,12 @@
-/* Addresses of a loop that differ by what does not change in it share one counter.
+/* Addresses in a loop whose distances do not change in it share one counter.
  *
  *     for (b = …; b < blocks; b += 16) for (r = 0; r < 4; r++) sums[r] += dot(w + r * blocks + b, …);
  *
  * LLVM's code generator gives the address of each row, and that of each part of a row, a counter of its own
  * where several things are computed from it. Each takes two registers, and an addition of 64 bits per round
  * (two instructions). Here the first row's address is hidden from LLVM, which then adds the distance of the
- * other rows. That is the same for all threads and does not change, so it is in registers that all lanes
- * share, and the rows' addresses live only until they are used.
+ * other rows. That distance is the same for all threads and does not change, so it is in registers that all
+ * lanes share, and the rows' addresses live only until they are used.
  *
  * Requires: the module in its final form. Maintains: what the code does. */
 #include "compiler/flow.h"

@@ -162,7 +162,7 @@ static void load_run(struct words *w, const struct run *r, int before) {
     offset = i64_of(w, r->start);
     LLVMValueRef start = LLVMBuildGEP2(b, byte, r->loads[0].base, &offset, 1, "");
     LLVMValueRef number = LLVMBuildPtrToInt(b, start, i64, ""), mask = i64_of(w, ~(int64_t)(WORD - 1));
-    /* Hidden from LLVM, which would count what is computed from it by several counters of a loop. */
+    /* Hidden from LLVM, which would otherwise give values computed from it a loop counter each. */
     number = ptx_assembly(unit, "mov.b64 $0, $1;", "=l,l", i64, &number, 1, false);
     LLVMValueRef first = LLVMBuildIntToPtr(b, LLVMBuildAnd(b, number, mask, ""), pointer, "");
     LLVMValueRef low = LLVMBuildTrunc(b, number, type_i32(unit), "");

@@ -1,5 +1,5 @@
-/* The analysis of the entry for s->lanes, from the order of its blocks to its shapes, repeated until each
- * barrier is one that all lanes reach or a question to them. */
+/* The analysis of the entry for s->lanes, from the order of its blocks to its shapes. It is repeated until
+ * all lanes reach each barrier, or a question to them has replaced it. */
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -7,7 +7,7 @@
 
 /* ---- Barriers that some lanes may miss. */
 
-/* A barrier in a block that runs for some lanes only becomes a question: lanes that must wait in vain leave
+/* A barrier in a block that runs only for some lanes becomes a question: lanes that must wait in vain leave
  * for the end. The analysis must then be repeated. */
 static bool question_barriers(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;

@@ -1,5 +1,5 @@
-/* The code of one block: under the mask of the lanes that take it, and skipped if there are none; of a loop's
- * block also in parts, or twice, without and with tests of its accesses. */
+/* The code of one block: under the mask of the lanes that take it, and skipped if there are none. The block
+ * of a loop may be written in parts, or twice: without and with tests of its accesses. */
 #include "compiler/cpu/inside.h"
 #include "compiler/simd/control/control.h"
 #include "compiler/simd/matrix/matrix.h"

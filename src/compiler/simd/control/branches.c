@@ -1,8 +1,8 @@
 /* Branches. A uniform one stays a branch. After a divergent one, the blocks of all its paths run one after
  * another: each item of the layout records which later items must still be visited.
  *
- * Taking an edge of the original writes to stack slots: the lanes that arrive, in the mask of the target, and
- * the values of its phis for those lanes. */
+ * Taking an edge of the original writes two things to stack slots: the lanes that arrive, to the mask of the
+ * target, and the values of its phis for those lanes. */
 #include "compiler/simd/control/control.h"
 #include "compiler/simd/lanes/packed.h"
 #include "compiler/simd/matrix/matrix.h"

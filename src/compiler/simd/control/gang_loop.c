@@ -5,9 +5,9 @@
  *   gang(context) { fields; do { group->running = context; body; context = context->next; } while (context);
  * }
  *
- * A gang of 32 threads may have a dozen instructions of its own. To enter the code, to save registers and to
- * find the group, its arguments and its sizes took twice as many. Those that are the same for the gangs of a
- * group are read once.
+ * A gang of 32 threads may need only a dozen instructions of its own. Entering the code, saving registers and
+ * finding the group, its arguments and its sizes took twice as many. What is the same for all gangs of a
+ * group is read once.
  *
  * Code with loops stays as it is: its calls matter less than the registers that fields would take.
  *
@@ -19,8 +19,8 @@
 #include <llvm-c/DebugInfo.h>
 #include <stddef.h>
 
-/* Instructions, most of a gang. In longer code the call does not matter, and what is read once would have to
- * be kept on the stack. */
+/* The most instructions of a gang. In longer code the call does not matter, and what is read once would have
+ * to be kept on the stack. */
 #define MOST_INSTRUCTIONS 1500
 
 struct gang_loop {
@@ -39,7 +39,7 @@ static bool is_short(LLVMValueRef entry) {
     return true;
 }
 
-/* Whether full groups of this shape have more than one gang. Where their size is not known they may. */
+/* Whether full groups of this shape have more than one gang. If their size is not known, they may. */
 static bool has_gangs(const struct code_shape *shape, uint32_t lanes) {
     uint64_t threads = (uint64_t)shape->size[0] * shape->size[1] * shape->size[2];
     return !threads || threads > lanes;
@@ -51,7 +51,8 @@ static bool is_invariant_load(LLVMValueRef i) {
     return LLVMIsALoadInst(i) && LLVMGetMetadata(i, LLVMGetMDKindID("invariant.load", 14));
 }
 
-/* An address less its constant offset; *offset: that, in bytes. NULL: it has another one. */
+/* An address without its constant offset; *offset: that offset, in bytes. NULL: the offset is not constant.
+ */
 static LLVMValueRef base_of(const struct gang_loop *l, LLVMValueRef address, uint64_t *offset) {
     *offset = 0;
     if (!LLVMIsAGetElementPtrInst(address)) return address;

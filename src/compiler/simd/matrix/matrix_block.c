@@ -1,7 +1,7 @@
-/* Loops whose rounds multiply every one of two to four left matrices of bfloats with every one of two to four
- * right ones, where the CPU has AMX. The code of a round only notes where its operands lie; after four
- * rounds, and after the last one, the runtime multiplies them (abi/matrix_block.h): tiles of AMX have 32
- * columns, and to load and store their sums takes as long as two to three rounds.
+/* Loops whose rounds multiply each of two to four left matrices of bfloats by each of two to four right ones,
+ * where the CPU has AMX. The code of a round only notes where its operands lie; after four rounds, and after
+ * the last one, the runtime multiplies them (abi/matrix_block.h): tiles of AMX have 32 columns, and loading
+ * and storing their sums takes as long as two to three rounds.
  *
  * Requires: sums in tiles of memory (matrix_sums.c), operands that can be read where the kernel has them. */
 #include "compiler/simd/matrix/matrix_block.h"

@@ -5,8 +5,7 @@
 
 #include "compiler/simd/matrix/matrix.h"
 
-/* If the loop of this one block, which suits parts (matrix_loop.c), is such a loop: what is known of it; else
- * NULL. */
+/* Describes a loop of one block, which suits parts (matrix_loop.c), if it is such a loop; else NULL. */
 struct matrix_block *matrix_block_of(struct simd *s, LLVMBasicBlockRef block);
 /* The products of a round wait to be written: notes where their operands lie. */
 void matrix_block_note_round(struct simd *s);

@@ -3,7 +3,7 @@
  * VDPBF16PS adds two products to each sum: those of the columns k and k + 1 of the left matrix, which are a
  * word of its row, with rows k and k + 1 of the right matrix, whose elements lie in pairs. It flushes
  * subnormal operands and results to 0 and rounds each of its steps to nearest. So such products keep the
- * operands that were loaded, their *words*, and not the floats that the prelude has made of them.
+ * operands that were loaded, their *words*, and not the floats that the prelude converts them to.
  *
  * Element by element, the sum of a product has the columns of the left matrix in order, by pairs. */
 #include "compiler/simd/matrix/matrix_pairs.h"
@@ -21,7 +21,7 @@ static LLVMValueRef operand_of(LLVMValueRef i, LLVMOpcode opcode) {
     return is ? LLVMGetOperand(i, 0) : NULL;
 }
 
-/* The bfloat's bits that the float was made of (passes/bfloat.c); NULL: it has another source. */
+/* The bits of the bfloat that the float was converted from (passes/bfloat.c); NULL: it has another source. */
 static LLVMValueRef word_of(LLVMValueRef value) {
     LLVMValueRef shifted = operand_of(value, LLVMBitCast);
     LLVMValueRef wide = shifted ? operand_of(shifted, LLVMShl) : NULL;

@@ -4,7 +4,7 @@
 
 #include "compiler/simd/matrix/matrix.h"
 
-/* Sets the product's words if it is computed so. */
+/* Sets the product's words if it is computed this way. */
 void matrix_find_pairs(struct simd *s, struct matrix *product);
 
 /* Rows k and k + 1 (the second index) of each chain's right matrix, as words: pairs of one column side by

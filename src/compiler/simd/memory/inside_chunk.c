@@ -42,8 +42,8 @@ static LLVMValueRef rows_are_outside(struct simd *s, LLVMValueRef address, int c
     return any;
 }
 
-/* The sum of an index of 32 bits and a number nearer to 0 than this one has not wrapped around if, unsigned,
- * it is below this one. */
+/* The sum of an index of 32 bits and a number nearer to 0 than this one did not wrap around if, unsigned, it
+ * is below this one. */
 #define MOST_NARROW (INT64_C(1) << 30)
 
 /* Whether the index of an argument's address, ext(index) * scale + offset, has 32 bits and may be compared
@@ -65,7 +65,7 @@ static bool compares_index(struct simd *s, LLVMValueRef call, struct place *plac
     return true;
 }
 
-/* How many elements from the argument's address on have so many bytes. */
+/* At how many elements of `scale` bytes, from the argument's address on, the access is inside. */
 static LLVMValueRef count_from_argument(struct simd *s, LLVMValueRef call, int64_t scale) {
     return extent_bound(s, LLVMGetOperand(call, INSIDE_EXTENT), scale, reach_constant(call, INSIDE_BYTES));
 }

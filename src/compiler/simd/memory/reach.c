@@ -1,3 +1,5 @@
+/* Compares the addresses that lanes access with the ends of their object (reach.h): ranges around a scalar
+ * address, and lane by lane. */
 #include "compiler/simd/memory/reach.h"
 #include "compiler/cpu/inside.h"
 

@@ -1,9 +1,9 @@
 /* Blocks of products of simdgroup matrices of bfloat (abi/matrix_block.h), by AMX: tiles 0 to 3 are the sums
- * of two by two blocks of 16 × 16, 4 and 5 the left matrices, 6 and 7 the right ones. To configure the tiles
- * takes longer than a block (133 ns on a Xeon of 2.8 GHz), so they stay configured until the worker closes
+ * of two by two blocks of 16 × 16, 4 and 5 the left matrices, 6 and 7 the right ones. Configuring the tiles
+ * takes longer than a block (133 ns on a Xeon at 2.8 GHz), so they stay configured until the worker closes
  * them.
  *
- * Where the system refuses AMX, the vectors of AVX512-BF16 do the same, which all CPUs with AMX have. */
+ * Where the system refuses AMX, vectors of AVX512-BF16, which all CPUs with AMX have, do the same. */
 #include "abi/matrix_block.h"
 #include "device/cpu/arch/matrix.h"
 #include "device/cpu/arch/x86_64/tile.h"
@@ -36,7 +36,7 @@ static bool has_tiles(void) {
 
 struct operands {
     const char *left[2]; /* of each two left matrices, 16 rows … */
-    int64_t left_row;    /* … so many bytes apart */
+    int64_t left_row;    /* … this many bytes apart */
     uint32_t right[2][BLOCK_MOST_ROUNDS * PAIRS][SIDE] __attribute__((aligned(64)));
     char copies[2][SIDE][BLOCK_MOST_ROUNDS * ROW_BYTES] __attribute__((aligned(64)));
 };
