@@ -177,7 +177,7 @@ kernel void v(device float *c [[buffer(2)]], uint i [[thread_position_in_grid]])
     expect("  function constant 0 'size', uint32: 1, 2, 3\n" in done.stdout, done.stdout)
 
 
-def test_skipped_threadgroups(scratch):
+def test_skipped_threadgroups_are_named(scratch):
     """Sizes that a kernel cannot run with are named in its line."""
     text = """#include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>

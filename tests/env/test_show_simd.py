@@ -213,7 +213,7 @@ def test_gangs_may_have_more_sums_than_registers_if_loops_are_in_parts(scratch):
     expect_in(text, "; a gang is 256 threads")
 
 
-def test_threads_that_go_different_ways_are_not_side_by_side(scratch):
+def test_threads_that_take_different_paths_are_not_side_by_side(scratch):
     arguments = "-b 0=ones:int32:64x19 -b 1=ones:int32:19x32 -b 2:out:float32:64x32 --grid 8,8 --threadgroup 8,8 --why"
     for case, side_by_side in ("lanes_register_tile", True), ("lanes_register_tile_branch", False):
         for cpu in "avx2", "avx512":

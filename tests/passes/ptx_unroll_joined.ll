@@ -1,4 +1,4 @@
-; A ring of 16 numbers in a loop of 32 rounds, where LLVM has moved the counter's sum and an index to the ends of two ways: the sum is a
+; A ring of 16 numbers in a loop of 32 rounds, where LLVM has moved the counter's sum and an index to the ends of two paths: the sum is a
 ; computation of the counter again, and the index is constant once the loop is unrolled, as is the condition that chooses it.
 ; run: ptx ptx-unroll
 ; absent: alloca

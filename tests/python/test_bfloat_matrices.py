@@ -132,13 +132,13 @@ def test_products_are_within_their_bound(staged, left, right, rows, columns):
 
 @pytest.mark.parametrize("sum_type", ["half", "bfloat"])
 @pytest.mark.parametrize("staged", [False, True])
-def test_sums_of_other_types(staged, sum_type):
+def test_sums_of_other_types_are_within_their_bound(staged, sum_type):
     product = Product(56, 2, 3, staged, False, False, sum_type)
     for mode in ("safe", "relaxed", "fast"):
         product.check(mode)
 
 
-def test_terms_beyond_the_last_staged_row():
+def test_k_may_end_within_a_staged_tile():
     for k in (1, 7, 25, 61):
         for mode in ("safe", "relaxed"):
             Product(k, 2, 4, True, False, False, "float").check(mode)
@@ -150,8 +150,7 @@ def test_engines_agree_in_safe(staged):
     assert np.array_equal(product.run("safe"), product.run("safe", "cpu-scalar"))
 
 
-def test_special_values():
-    """Infinities and NaNs stay what they are in every mode."""
+def test_infinities_and_nans_stay_in_every_mode():
     product = Product(16, 2, 2, False, False, False, "float", steps=1)
     a = product.arguments[0]
     a[0, 3], a[1, 2] = np.inf, np.nan

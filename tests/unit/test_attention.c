@@ -253,7 +253,7 @@ static void many_rows(void **state) {
         /* Tiles of 192 rows, one after the other; a head's first sees no key. */
         {SMELT_BFLOAT16, 1, 140, 70, 560, 300, 64, 64, .causal = true, .sinks = true},
         {SMELT_FLOAT16, 1, 140, 35, 560, 590, 24, 16, .causal = true},
-        /* Many tiles without keys behind each other. */
+        /* Many tiles without keys, one after another. */
         {SMELT_BFLOAT16, 1, 90, 45, 2500, 100, 64, 64, .causal = true},
         {SMELT_FLOAT16, 1, 90, 45, 2500, 100, 128, 128, .causal = true, .sinks = true},
     };

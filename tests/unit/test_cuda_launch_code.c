@@ -146,7 +146,7 @@ static CUresult keep_head(const struct fake_launch *launch, void *context) {
     return CUDA_SUCCESS;
 }
 
-/* Whether code learns that it has so few threadgroups that the next launch may start while they run. */
+/* Whether the launch tells the code that so few threadgroups run that the next launch may start meanwhile. */
 static bool has_few(uint32_t groups) {
     struct cuda_parameters head = {.few = 7};
     struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [64])",
@@ -158,7 +158,7 @@ static bool has_few(uint32_t groups) {
     return head.few;
 }
 
-static void test_code_of_few_groups_learns_it(void **state) {
+static void test_code_is_told_of_few_groups(void **state) {
     (void)state;
     const struct device *device;
     OK(device_find("cuda", &device));
@@ -314,7 +314,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
         cmocka_unit_test_teardown(test_code_may_start_early, check_fake),
         cmocka_unit_test_teardown(test_code_does_not_start_early_if_so_set, check_fake),
-        cmocka_unit_test_teardown(test_code_of_few_groups_learns_it, check_fake),
+        cmocka_unit_test_teardown(test_code_is_told_of_few_groups, check_fake),
         cmocka_unit_test_teardown(test_images_that_cannot_be_right, check_fake),
         cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),

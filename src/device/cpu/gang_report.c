@@ -21,7 +21,7 @@ static bool standing_of(const struct gang_state *state, uint32_t thread, struct 
 }
 
 /* The first thread that waits, and the first that will not come there. Threads that wait in vain for others
- * that do come there, or return, but by another way through the code, are what the engine cannot do. */
+ * that do come there, or return, but along another path through the code, are what the engine cannot do. */
 static smelt_status report_barrier(struct gang_state *state) {
     const struct worker *worker = state->worker;
     if (!state->in_turns && state->gang_count > 1)

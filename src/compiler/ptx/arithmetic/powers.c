@@ -8,8 +8,8 @@
  * For k <= 0, the factors 2^(k + 127) and 2^-127 suffice, and the second one is constant; k = -254 gives 0 in
  * both forms. p < 2, so no product overflows, and only the last one is rounded, if p has been.
  *
- * Requires: the module lowered and cleaned, comparisons that floors.c knows removed. Maintains: what the code
- * does. */
+ * Requires: the module lowered and cleaned; floors.c has removed the comparisons that it can. Maintains: what
+ * the code does. */
 #include "compiler/ptx/arithmetic/ranges.h"
 
 #include <string.h>

@@ -53,7 +53,7 @@ static bool is_same(LLVMValueRef a, LLVMValueRef b, int depth) {
     return true;
 }
 
-/* What LLVM knew of a result on one way need not hold on the other. */
+/* What LLVM inferred of a result on one path need not hold on the other. */
 static void forget_promises(LLVMValueRef copy) {
     switch (LLVMGetInstructionOpcode(copy)) {
     case LLVMAdd:
@@ -91,7 +91,7 @@ static LLVMValueRef copy_of(struct unit *unit, LLVMValueRef value, LLVMValueRef 
     return copy;
 }
 
-/* LLVM moves a computation to the ends of several ways if it was on one of them (partial redundancy). Behind
+/* LLVM moves a computation to the ends of several paths if it was on one of them (partial redundancy). After
  * the phi it is a counter again, of which LLVM finds the number of rounds. */
 static void join_computations(const struct unrolling *u) {
     FOR_EACH_BLOCK(block, u->unit->entry) {

@@ -82,8 +82,8 @@ static LLVMValueRef as_ordered(struct ptx_operation *o, LLVMValueRef bits) {
     return LLVMBuildXor(b, bits, LLVMBuildAnd(b, sign, constant_i32(o->unit, 0x7fffffffu), ""), "");
 }
 
-/* Of several zeros, the last lane's is the result: the highest bit of the lanes with a zero is one of those
- * with a negative zero, or not. */
+/* Of several zeros, the last lane's is the result: the sign depends on whether the highest lane with a zero
+ * has a negative one. */
 static LLVMValueRef vote_zero(struct ptx_operation *o, LLVMValueRef value, LLVMValueRef bits) {
     LLVMBuilderRef b = o->unit->builder;
     LLVMValueRef zero = constant_i32(o->unit, 0), sign = constant_i32(o->unit, 0x80000000u);
@@ -103,7 +103,7 @@ static LLVMValueRef replace_zero(struct ptx_operation *o, LLVMValueRef result, L
     return LLVMBuildSelect(b, is_zero, vote_zero(o, value, bits), result, "");
 }
 
-/* The same where the lanes vote only if the result is a zero, which all of them know. */
+/* The same, but the lanes vote only if the result, which is the same in all of them, is a zero. */
 static LLVMValueRef replace_zero_rarely(struct ptx_operation *o, LLVMValueRef result, LLVMValueRef bits) {
     static const char text[] = "{\n.reg .pred p;\n.reg .b32 z, n;\n"
                                "mov.b32 $0, $1;\nshl.b32 z, $1, 1;\nsetp.ne.b32 p, z, 0;\n"

@@ -53,7 +53,7 @@ void control_make_blocks(struct simd *s) {
 static void load_mask(struct simd *s, struct block *block) {
     LLVMBuilderRef b = s->unit->builder;
     const struct block *owner = block->mask_of == ALL_ON ? NULL : &s->blocks[block->mask_of];
-    /* Only behind its guard: the lanes are on then. */
+    /* Only after its guard: the lanes are on then. */
     if (owner == block && block->guard && first_gang_mask(s, block->mask_of, block->mask)) return;
     for (int c = 0; c < s->chunk_count; c++) {
         if (!owner) {

@@ -32,7 +32,7 @@ void control_poll(struct simd *s);
 /* A uniform branch to one successor. */
 void control_leave_uniformly(struct simd *s, int place, LLVMBasicBlockRef successor);
 void control_end_uniformly(struct simd *s, int place, LLVMValueRef terminator);
-/* All ways are taken, one after another. */
+/* All paths are taken, one after another. */
 void control_end_divergently(struct simd *s, int place, LLVMValueRef terminator);
 /* The latch of a full round: another full one, or the masked ones. */
 void control_end_full_round(struct simd *s, int loop);
