@@ -197,16 +197,17 @@ def main():
     options = parser.parse_args()
 
     mutations = read_mutations(options.only)
+    selected = mutations + (read_mutations(options.only, "ptx.toml") if options.verify else [])
+    if not selected:
+        parser.error(f"--only is {' '.join(options.only)}, expected words of a mutation's name, pass or file; see --list")
     if options.list:
         for mutation in mutations:
             print(f"{mutation['pass']}: {mutation['name']} ({mutation['file']})")
         return 0
-    if options.verify:
-        mutations += read_mutations(options.only, "ptx.toml")
-    if verify(mutations, ROOT):
+    if verify(selected, ROOT):
         return 2
     if options.verify:
-        print(f"{len(mutations)} mutations fit")
+        print(f"{len(selected)} mutations fit")
         return 0
     tree = Tree(pathlib.Path(options.folder), options)
     named = sorted({name for mutation in mutations for name in mutation.get("tests", "").split()})

@@ -7,6 +7,7 @@
 #include "tune/setting.h"
 
 #include <float.h>
+#include <fnmatch.h>
 #include <malloc.h>
 #include <math.h>
 
@@ -373,9 +374,18 @@ static void refusals(void **state) {
     smelt_array_release(x), smelt_array_release(mask);
 }
 
+/* Whether a test's name matches; if none does, says which there are. */
+static bool has_test(const struct CMUnitTest *tests, size_t count, const char *pattern) {
+    for (size_t t = 0; t < count; t++)
+        if (fnmatch(pattern, tests[t].name, 0) == 0) return true;
+    fprintf(stderr, "unit_attention: no test matches '%s', expected one of", pattern);
+    for (size_t t = 0; t < count; t++) fprintf(stderr, " %s", tests[t].name);
+    fprintf(stderr, "\n");
+    return false;
+}
+
 /* With an argument, runs the tests whose names match it (`*` stands for any text). */
 int main(int count, char **arguments) {
-    if (count > 1) cmocka_set_test_filter(arguments[1]);
     test_quick_code();
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
@@ -384,5 +394,7 @@ int main(int count, char **arguments) {
                                        cmocka_unit_test(many_tiles),    cmocka_unit_test(rows_of_layers),
                                        cmocka_unit_test(large_scores),  cmocka_unit_test(not_numbers),
                                        cmocka_unit_test(lines_of_keys), cmocka_unit_test(refusals)};
+    if (count > 1 && !has_test(tests, sizeof tests / sizeof *tests, arguments[1])) return 2;
+    if (count > 1) cmocka_set_test_filter(arguments[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
