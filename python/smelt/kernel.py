@@ -142,6 +142,10 @@ def _version_text(version: int) -> str | None:
     return f"{version // 100}.{version // 10 % 10}" if version else None
 
 
+# As __METAL_VERSION__ has them.
+_METAL_VERSIONS = (100, 110, 120, 200, 210, 220, 230, 240, 300, 310, 320, 400, 410)
+
+
 def version_number(what: str, version: Any) -> int:
     """"3.2" as the C API has it; `what` begins messages."""
     if version is None:
@@ -149,7 +153,11 @@ def version_number(what: str, version: Any) -> int:
     parts = str(version).split(".")
     if len(parts) > 2 or not all(part.isdigit() for part in parts) or len(parts[-1]) > 1:
         raise ValueError(f"{what}: metal_version is {version!r}; expected a version of Metal, such as \"3.2\"")
-    return int(parts[0]) * 100 + (int(parts[1]) * 10 if len(parts) == 2 else 0)
+    number = int(parts[0]) * 100 + (int(parts[1]) * 10 if len(parts) == 2 else 0)
+    if number and number not in _METAL_VERSIONS:
+        known = ", ".join(f"{v // 100}.{v // 10 % 10}" for v in _METAL_VERSIONS)
+        raise ValueError(f"{what}: metal_version is {version!r}; expected one of {known}")
+    return number
 
 
 def math_mode_number(what: str, options: Any) -> int:

@@ -1,10 +1,11 @@
 // Function constants of every kind of type, by index and by name, and constants computed from them.
 // for opt: 0 1
 // let given = (5, 6, 16)
-// run: constants -b 0:out:float32:20 --grid 20 --constant 0=float32:1.5,2,3,4 --constant on=5 --constant small=255
+// run: constants -b 0:out:float32:22 --grid 22 --constant 0=float32:1.5,2,3,4 --constant on=5 --constant small=255
 // run: --constant 3=7 --constant h=0.1 --constant shape=int32:1,2,-3 --constant set::flags=bool:false,true
 // run: --constant big=uint64:18446744073709551615 --constant bf=2.5 --constant {opt}12=int16:5,6 --constant 13=-7
-// expect buffer 0: f(i) for i in 20: [4, 1, 255, 7, 0.0999755859375, -3, 1, 15, 2.5, 3, 2 if opt else 6, 4 if opt else 12, 20 if opt else 34, opt == 0, -7, 1 if opt else 5, 3.5 if opt else 11.5, 40, -3, 259][i]
+// run: --constant mode=2 --constant 16=-3
+// expect buffer 0: f(i) for i in 22: [4, 1, 255, 7, 0.0999755859375, -3, 1, 15, 2.5, 3, 2 if opt else 6, 4 if opt else 12, 20 if opt else 34, opt == 0, -7, 1 if opt else 5, 3.5 if opt else 11.5, 40, -3, 259, 2, -3][i]
 #include <metal_stdlib>
 using namespace metal;
 
@@ -22,6 +23,10 @@ constant bfloat bf [[function_constant(10)]];
 constant short2 opt [[function_constant(12)]];
 constant char tiny [[function_constant(13)]];
 constant float unused [[function_constant(14)]];
+enum Mode { additive = 1, multiplicative };
+enum class Step : char { back = -3, on = 1 };
+constant Mode mode [[function_constant(15)]];
+constant Step way [[function_constant(16)]];
 
 // Computed from them, one from another, vectors and structures too.
 constant float area = set::scale.x * shape.y;
@@ -39,9 +44,10 @@ constant uint sum = small + (defined_unused ? 100 : 4);
 template <int N> float scaled(float x) { return on ? x * N : 0; }
 
 kernel void constants(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
-  float values[20] = {set::scale.w, float(on), float(small), float(other), h, float(shape.z), float(set::flags.y), float(big >> 60),
+  float values[22] = {set::scale.w, float(on), float(small), float(other), h, float(shape.z), float(set::flags.y), float(big >> 60),
                       bf, area, float(opt_or.y), float(twice), table[0], float(is_function_constant_defined(opt)), float(tiny), float(plan.first),
-                      next_plan.bias - (is_function_constant_defined(opt) ? 4 : 0), scaled<10>(4), table[2], float(sum)};
+                      next_plan.bias - (is_function_constant_defined(opt) ? 4 : 0), scaled<10>(4), table[2], float(sum),
+                      mode == multiplicative ? float(mode) : 0, way == Step::back ? float(way) : 0};
   if (is_function_constant_defined(opt)) values[12] -= 26;
   if (same_column.x != plan.bias || more[0].y != plan.bias + 1 || more[1].w != twice || ten_times<int> != 10 * twice) values[15] += 100;
   switch (twice) {

@@ -346,6 +346,7 @@ def test_switches_may_be_numpy_s():
     ({"atomic_outputs": 2}, TypeError, "atomic_outputs is 2 .int.; expected True or False"),
     ({"atomic_outputs": ["yes"]}, TypeError, r"atomic_outputs\[0\] is 'yes' .str.; expected True or False"),
     ({"metal_version": "three"}, ValueError, "metal_version is 'three'"),
+    ({"metal_version": 4.2}, ValueError, "metal_version is 4.2; expected one of 1.0, 1.1"),
 ])
 def test_wrong_descriptions(arguments, error, message):
     good = {"name": "k", "input_names": ["a"], "output_names": ["out"], "source": "out[0] = 1;"}
