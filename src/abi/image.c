@@ -12,18 +12,19 @@ struct header {
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size,
         reduced_size;
-    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct, joined,
-        runs_group, alone, early, expanded_tile, coarse[3], block[3];
+    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct,
+        by_rows, joined, runs_group, alone, early, expanded_tile, coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt16";
+static const char magic[8] = "smelt17";
 
 bool image_serves_all(uint32_t engine, const struct code_shape *shape) {
     /* Masked code for any size is not specialised; the other members do not matter to the scalar engine. */
     struct code_shape any = {.engine = shape->engine,
                              .polled = shape->polled,
                              .masked = true,
+                             .by_rows = shape->by_rows,
                              .tested = shape->tested,
                              .also = shape->also};
     return engine_traits(engine)->serves_all &&
@@ -70,6 +71,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .lanes = image->lanes,
                             .quick = image->quick,
                             .distinct = image->distinct,
+                            .by_rows = image->by_rows,
                             .joined = image->joined,
                             .runs_group = image->runs_group,
                             .alone = image->alone,
@@ -174,6 +176,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .lanes = header.lanes,
                         .quick = header.quick != 0,
                         .distinct = header.distinct != 0,
+                        .by_rows = header.by_rows != 0,
                         .joined = header.joined != 0,
                         .runs_group = header.runs_group != 0,
                         .alone = header.alone != 0,

@@ -29,13 +29,16 @@ struct code_shape {
     uint32_t joined;   /* SIMD: groups have one thread; if the code lets them (image.joined), the launch joins
                           neighbouring groups to one */
     uint32_t most_threads; /* PTX: of a group, where its size is not known */
-    uint32_t folded;  /* PTX: more groups than the hardware's grid allows: they are numbered in one row */
-    uint16_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
-    uint8_t tested;   /* accesses are tested against the extents of their arrays */
-    uint8_t also;     /* checked code: enum check_also (abi/check.h) */
-    uint32_t coarse;  /* PTX: one thread may do the work of several (image.coarse). 1, 2, 4: the grid has many
-                         groups in its first, second, third dimension; COARSE_LINE: it has one dimension. 0: no
-                         thread may */
+    uint32_t folded; /* PTX: more groups than the hardware's grid allows: they are numbered in one row */
+    uint8_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
+    uint8_t by_rows; /* SIMD: enum by_rows. A gang lies in one row of a group if the code lets it
+                        (image.by_rows), and the last of each row may hold fewer threads, whatever `masked`
+                        says */
+    uint8_t tested;  /* accesses are tested against the extents of their arrays */
+    uint8_t also;    /* checked code: enum check_also (abi/check.h) */
+    uint32_t coarse; /* PTX: one thread may do the work of several (image.coarse). 1, 2, 4: the grid has many
+                        groups in its first, second, third dimension; COARSE_LINE: it has one dimension. 0: no
+                        thread may */
     uint32_t distinct; /* SIMD, PTX: buffers that the kernel may write overlap no others */
     uint8_t
         inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
@@ -43,6 +46,9 @@ struct code_shape {
 };
 
 #define COARSE_LINE 8
+
+/* SHORT: rows of so few threads that only masks of 512 bits make up for the lanes without one. */
+enum by_rows { NOT_BY_ROWS, BY_ROWS, BY_SHORT_ROWS };
 
 /* Whether an image of this engine, compiled for this shape, runs every launch. The scalar engine's code does,
  * unless the shape is one of the SIMD engine: that specialises code to its shape before it refuses it, and
@@ -132,6 +138,7 @@ struct image {
                            those cut off at the grid's edge, too, if the shape is masked */
     bool distinct;      /* the code relies on shape.distinct */
     bool runs_group;    /* SIMD: one call runs all gangs of a group, in order; without barriers */
+    bool by_rows;       /* SIMD: gangs lie in rows of the group (compiler/passes/join.c) */
     bool joined;        /* the threads of a group are groups of one thread each (compiler/passes/join.c) */
     uint32_t coarse[3]; /* PTX: threads whose work one thread of the hardware does, in each dimension; 0, 0,
                            0: each does its own, and blocks are groups */

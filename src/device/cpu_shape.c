@@ -37,13 +37,47 @@ static struct code_shape rows_shape(const uint32_t size[3]) {
     return shape;
 }
 
+/* Gangs that lie in one row each load and store neighbours, and their threads' positions need no division.
+ * That makes up for lanes without a thread: half of them or, with masks of 512 bits, some more. */
+static uint8_t by_rows(const uint32_t size[3], uint32_t row) {
+    if (size[1] == 1 && size[2] == 1) return 0;
+    return row >= 16 ? BY_ROWS : row >= 12 ? BY_SHORT_ROWS : 0;
+}
+
 static struct code_shape full_shape(const uint32_t size[3], bool barrier_hint) {
-    if (size[0] * size[1] * size[2] % SIMDGROUP_LANES) return any_size(size, true);
+    bool masked = size[0] * size[1] * size[2] % SIMDGROUP_LANES;
+    bool whole = size[0] % SIMDGROUP_LANES == 0 || (SIMDGROUP_LANES % size[0] == 0 && !masked);
+    if (!whole && by_rows(size, size[0])) {
+        struct code_shape shape = barrier_hint && !masked ? exact_size(size) : any_size(size, masked);
+        shape.by_rows = by_rows(size, size[0]);
+        return shape;
+    }
+    if (masked) return any_size(size, true);
     if (barrier_hint) return exact_size(size);
     if (size[1] == 1 && size[2] == 1) return line_shape(size);
     if (size[0] % SIMDGROUP_LANES == 0) return rows_shape(size);
     if (SIMDGROUP_LANES % size[0] == 0) return exact_size(size);
     return any_size(size, false);
+}
+
+/* Of groups cut off at the grid's edge. Their rows are as long as those of full groups, or shorter, or of
+ * both lengths. */
+static struct code_shape edge_shape(const struct launch *launch) {
+    const uint32_t *size = launch->group_size;
+    struct code_shape shape = any_size(size, true);
+    uint32_t last = launch->grid[0] % size[0], longest = 0, shortest = UINT32_MAX;
+    bool cut = launch->grid[1] % size[1] || launch->grid[2] % size[2];
+    if (last) longest = shortest = last;
+    if (cut && launch->grid[0] >= size[0]) {
+        longest = size[0];
+        if (size[0] < shortest) shortest = size[0];
+    }
+    /* Quick code of this shape runs full groups, too. */
+    bool whole = (size[0] | longest | shortest) % SIMDGROUP_LANES == 0;
+    bool line = size[1] == 1 && size[2] == 1;
+    if (whole && !line) return (struct code_shape){.engine = ENGINE_SIMD, .rows = 1};
+    shape.by_rows = by_rows(size, shortest);
+    return shape;
 }
 
 #define LEAST_JOINED 8u        /* as many lanes as make up for the mask of the others */
@@ -80,7 +114,7 @@ void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch
         shapes->full.distinct = !launch->overlapping;
     }
     if (shapes->has_edge) {
-        shapes->edge = any_size(launch->group_size, true);
+        shapes->edge = edge_shape(launch);
         shapes->edge.polled = launch->timeout > 0;
         shapes->edge.small = small;
         shapes->edge.joined = launch->joined;

@@ -26,6 +26,10 @@ bool launch_join(const struct launch *launch, struct launch *joined);
  *      otherwise           code for any size
  *  all others              masked code for any size, or for any one-dimensional one
  *
+ * Groups of several rows, of at least 12 threads each, have gangs that lie in rows where the kernel lets them
+ * (code_shape.by_rows), unless whole gangs fill the rows, or whole rows a gang. Groups at the edge whose rows
+ * are all multiples of 32 threads run code for such rows, without masks.
+ *
  * barrier_hint: the kernel's text has a barrier; known sizes are then worth a code each. */
 void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch_shapes *shapes);
 

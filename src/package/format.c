@@ -44,7 +44,7 @@ static void write_shape(struct text *out, const struct code_shape *shape) {
     for (int d = 0; d < 3; d++) write_u32(out, shape->size[d]);
     write_u32(out, shape->most_threads);
     write_u32(out, shape->folded | shape->aligned << 1 | shape->joined << 2 | shape->distinct << 3 |
-                       (uint32_t)shape->tested << 4 | shape->coarse << 8);
+                       (uint32_t)shape->tested << 4 | (uint32_t)shape->by_rows << 5 | shape->coarse << 8);
     for (int i = 0; i < SHAPE_MAX_INLINED; i += 4)
         write_u32(out, shape->inlined[i] | (uint32_t)shape->inlined[i + 1] << 8 |
                            (uint32_t)shape->inlined[i + 2] << 16 | (uint32_t)shape->inlined[i + 3] << 24);
@@ -140,6 +140,7 @@ static void read_shape(struct reader *r, struct code_shape *shape) {
     shape->most_threads = read_u32(r);
     shape->folded = read_u32(r);
     shape->coarse = shape->folded >> 8;
+    shape->by_rows = (uint8_t)(shape->folded >> 5 & 3);
     shape->tested = shape->folded >> 4 & 1;
     shape->joined = shape->folded >> 2 & 1;
     shape->distinct = shape->folded >> 3 & 1;

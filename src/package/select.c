@@ -112,6 +112,7 @@ bool shape_serves_well(const struct code_shape *made, const struct code_shape *w
     same.polled = wanted->polled;
     same.tested = wanted->tested;
     same.distinct = wanted->distinct;
+    same.by_rows = wanted->by_rows; /* at the edges of planes only */
     if (!shape_serves(made, wanted) || made->small != wanted->small) return false;
     if (whole_line(wanted) && (whole_line(made) || made->rows)) return true;
     if (wanted->rows && made->rows) return true;

@@ -42,9 +42,11 @@ static bool set(struct compile_request *request, smelt_constant *constant, const
     } else if (strncmp(word, "also=", 5) == 0) {
         shape->also = (uint8_t)number;
     } else if (strncmp(word, "aligned=", 8) == 0) {
-        shape->aligned = (uint16_t)number;
+        shape->aligned = (uint8_t)number;
+    } else if (strncmp(word, "by_rows=", 8) == 0) {
+        shape->by_rows = (uint8_t)number;
     } else if (strncmp(word, "tested=", 7) == 0) {
-        shape->tested = (uint16_t)number;
+        shape->tested = (uint8_t)number;
     } else if (strncmp(word, "cpu=", 4) == 0) {
         request->cpu = equals + 1;
     } else if (strncmp(word, "constant=", 9) == 0) {
@@ -87,6 +89,7 @@ static void print_image(const struct compile_result *result) {
                result->constants[i].required);
     printf("threads: at most %u, required %u %u %u\n", image->max_threads, image->required_threads[0],
            image->required_threads[1], image->required_threads[2]);
+    if (image->by_rows) printf("gangs: in rows\n");
 }
 
 int main(int count, char **arguments) {

@@ -1,15 +1,18 @@
 /* Threadgroups of one thread: the CPU joins neighbours to larger groups, whose threads are the lanes of
  * gangs. A thread then still sees a group of its own, at the position that is now its own in the grid.
  *
+ * Threadgroups of several rows: a gang may lie in one row if the kernel cannot tell which threads are lanes
+ * of one simdgroup.
+ *
  * Nothing is done to a kernel that has threadgroup memory, a barrier or a simdgroup operation.
  *
  * Requires: inlined, optimised code. Establishes: image.joined, if the code's shape asks for it and the
- * kernel can be joined; no call then refers to groups. */
+ * kernel can be joined; no call then refers to groups. image.by_rows, likewise. */
 #include "compiler/pass.h"
 
 #include <llvm-c/DebugInfo.h>
 
-static bool can_join(struct unit *unit) {
+static bool threads_are_apart(const struct unit *unit) {
     for (LLVMValueRef variable = LLVMGetFirstGlobal(unit->module); variable;
          variable = LLVMGetNextGlobal(variable))
         if (LLVMGetPointerAddressSpace(LLVMTypeOf(variable)) == THREADGROUP_SPACE &&
@@ -48,8 +51,20 @@ static LLVMValueRef value_of(struct unit *unit, LLVMValueRef call) {
     }
 }
 
+/* Without masked accesses, each lane that is off costs as much as one that is on. */
+static bool rows_pay(const struct unit *unit) {
+    const struct compile_request *request = unit->request;
+    int bits = simd_vector_bits(request->cpu, request->features);
+    return bits >= 256 &&
+           (request->shape.by_rows == BY_ROWS || (request->shape.by_rows == BY_SHORT_ROWS && bits == 512));
+}
+
 smelt_status pass_join(struct unit *unit) {
-    if (!unit->request->shape.joined || !can_join(unit)) return SMELT_OK;
+    const struct code_shape *shape = &unit->request->shape;
+    if ((!shape->joined && !shape->by_rows) || !threads_are_apart(unit)) return SMELT_OK;
+    unit->result->image.by_rows = rows_pay(unit) && !intrinsic_in_function(unit->entry, INTRINSIC_LANE) &&
+                                  !intrinsic_in_function(unit->entry, INTRINSIC_SIMDGROUP);
+    if (!shape->joined) return SMELT_OK;
     unit->result->image.joined = true;
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {

@@ -98,8 +98,13 @@ static smelt_status vectorise(struct simd *s) {
 #define TABLE_SIZE 4096
 
 smelt_status simd_run(struct unit *unit, smelt_status (*work)(struct simd *s)) {
-    struct simd s = {
-        .unit = unit, .entry = unit->entry, .code = &unit->request->shape, .table_size = TABLE_SIZE};
+    struct code_shape shape = unit->request->shape;
+    shape.by_rows = unit->result->image.by_rows;
+    if (shape.by_rows) {
+        shape.masked = shape.rows = 1;
+        memset(shape.size, 0, sizeof shape.size); /* gangs do not follow from it */
+    }
+    struct simd s = {.unit = unit, .entry = unit->entry, .code = &shape, .table_size = TABLE_SIZE};
     s.table = arena_alloc(&s.arena, TABLE_SIZE * sizeof *s.table);
     smelt_status status =
         s.table ? work(&s) : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");

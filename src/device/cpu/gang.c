@@ -61,22 +61,28 @@ static smelt_status have_fibers(struct gang_state *state, int count, size_t stac
 static void lay_out(struct gang_state *state) {
     struct group_context *group = &state->worker->group;
     const uint32_t *size = group->size;
-    uint32_t lanes = state->worker->code->head.image.lanes, count = size[0] * size[1] * size[2];
-    if (state->laid_out_lanes == lanes && memcmp(state->laid_out_size, size, sizeof group->size) == 0) return;
+    const struct image *image = &state->worker->code->head.image;
+    uint32_t lanes = image->lanes, count = size[0] * size[1] * size[2];
+    if (state->laid_out_lanes == lanes && state->laid_out_by_rows == image->by_rows &&
+        memcmp(state->laid_out_size, size, sizeof group->size) == 0)
+        return;
     struct gang *gang = state->gangs;
-    for (uint32_t first = 0; first < count; first += lanes, gang++) {
+    for (uint32_t first = 0; first < count; gang++) {
+        uint32_t left = image->by_rows ? size[0] - first % size[0] : count - first;
         gang->state = state;
         gang->context = (struct gang_context){
             .group = group,
             .first = first,
-            .count = count - first < lanes ? count - first : lanes,
-            .position = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]},
-            .next = count - first > lanes ? &gang[1].context : NULL};
+            .count = left < lanes ? left : lanes,
+            .position = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]}};
+        first += gang->context.count;
+        gang->context.next = first < count ? &gang[1].context : NULL;
         gang->ended = false;
         memset(gang->in_vain, 0, sizeof gang->in_vain);
     }
     state->gang_count = (int)(gang - state->gangs);
     state->laid_out_lanes = lanes;
+    state->laid_out_by_rows = image->by_rows;
     memcpy(state->laid_out_size, size, sizeof group->size);
 }
 

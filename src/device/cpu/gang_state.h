@@ -50,6 +50,7 @@ struct gang_state {
     bool in_turns;
     /* The shape that `gangs` is laid out for. */
     uint32_t laid_out_size[3], laid_out_lanes;
+    bool laid_out_by_rows;
     /* The running group. */
     struct gang *running;
     struct gang *first;        /* that has not ended */

@@ -257,9 +257,9 @@ struct range range_unsigned(struct simd *s, LLVMValueRef integer) {
 
 /* ---- Low bits that are zero, in lane 0 of every gang. */
 
-/* Lane 0's index in the threadgroup is a multiple of the gang's lanes. In a group of one dimension, it is the
- * position. Otherwise the first dimension's position is that index modulo the group's size; the second's is
- * the index divided by the first size, modulo the second. */
+/* Lane 0's index in the threadgroup, or in its row, is a multiple of the gang's lanes. In a group of one
+ * dimension, it is the position. Otherwise the first dimension's position is that index modulo the group's
+ * size; the second's is the index divided by the first size, modulo the second. */
 static unsigned zeros_of_position(struct simd *s, int dimension) {
     const uint32_t *size = s->code->size;
     uint64_t step = (uint64_t)s->lanes;
@@ -288,7 +288,7 @@ static unsigned zeros_of_source(void *context, LLVMValueRef call) {
     enum intrinsic intrinsic = intrinsic_of(call);
     uint64_t lanes = (uint64_t)s->lanes, dimension = 3;
     if (intrinsic == INTRINSIC_NONE) return 0;
-    if (intrinsic == INTRINSIC_THREAD_INDEX) return zeros_of_number(lanes);
+    if (intrinsic == INTRINSIC_THREAD_INDEX) return s->code->by_rows ? 0 : zeros_of_number(lanes);
     if (intrinsic == INTRINSIC_LANE) return zeros_of_number(lanes % SIMDGROUP_LANES);
     if (intrinsic == INTRINSIC_SIMDGROUP)
         return lanes % SIMDGROUP_LANES == 0 ? zeros_of_number(lanes / SIMDGROUP_LANES) : 0;
