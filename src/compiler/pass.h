@@ -295,6 +295,8 @@ smelt_status pass_simd_gang(struct unit *unit);
 smelt_status pass_simd_ahead(struct unit *unit);
 /* … gang_loop.c: one call of short code runs all gangs of a group. */
 smelt_status pass_simd_gang_loop(struct unit *unit);
+/* depth.c — loops over the depth of products of simdgroup matrices stay loops. */
+smelt_status pass_depth(struct unit *unit);
 /* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
 /* … requests that would be met whatever the size are dropped where that is far too much. */

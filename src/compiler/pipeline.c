@@ -119,6 +119,7 @@ static const struct pass of_thread[] = {
     PASS("part", pass_part),
     PASS("hold", pass_hold),
     PASS("sink", pass_sink),
+    PASS("depth", pass_depth),
     PASS("unrolled", pass_unrolled),
     PASS("invariant", pass_invariant),
     PASS("whole-index", pass_whole_index),
