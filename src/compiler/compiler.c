@@ -56,6 +56,9 @@ static void start_llvm(void) {
         /* default<O3> enables the vectorisers regardless of the pass builder's options. */
         "-vectorize-loops=false", "-scalarize-load-store", "-unroll-full-max-count=16",
         /* A round of vector code has enough work; unrolled, it takes long to compile. */
+        "-sink-common-insts=false",
+        /* Where some threads access four neighbours and the last one accesses what is left, LLVM would join
+         * the last access of both, which then is not a neighbour of the others. */
         "-experimental-debug-variable-locations=false",
         /* Code has lines, but no variables to follow. The pass that does so in the other form looks at every
          * register of every block, and takes a third of the time of code with thousands of blocks. */

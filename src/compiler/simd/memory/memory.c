@@ -10,138 +10,15 @@
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
 #include "compiler/simd/memory/gang_access.h"
 #include "compiler/simd/memory/neighbours.h"
+#include "compiler/simd/memory/pattern.h"
 
 #include <string.h>
-
-#define MAX_WINDOW 8 /* vectors that cover a pattern; beyond this a gather is as fast */
-
-static LLVMTypeRef i8(struct simd *s) {
-    return LLVMInt8TypeInContext(s->unit->context);
-}
-
-static LLVMValueRef byte_address(struct simd *s, LLVMValueRef base, int64_t bytes) {
-    if (!bytes) return base;
-    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), (unsigned long long)bytes, true);
-    return LLVMBuildGEP2(s->unit->builder, i8(s), base, &index, 1, "");
-}
 
 static int64_t bytes_of(struct simd *s, LLVMTypeRef type) {
     return (int64_t)LLVMABISizeOfType(s->unit->layout, type);
 }
 
-/* ---- Patterns of constant offsets. */
-
-struct pattern {
-    int64_t low;     /* offset of the first element, bytes */
-    int align;       /* of the first element, as far as the thread's access tells */
-    int window;      /* elements from the first to the last */
-    int *element;    /* of each lane, counted from the first */
-    bool neighbours; /* lane i has element i */
-    bool same;       /* all lanes have one element */
-    bool repeats;    /* lanes share elements */
-    bool small;      /* a few vectors cover it, … */
-    bool spread;     /* … but most of them have one lane only */
-};
-
-static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64_t size, int align) {
-    struct pattern p = {.low = offsets[0], .align = align, .neighbours = true, .same = true};
-    int64_t high = offsets[0];
-    bool whole = true;
-    p.element = arena_alloc(&s->arena, (size_t)s->chunk_lanes * sizeof *p.element);
-    for (int i = 0; i < s->chunk_lanes; i++) {
-        if (offsets[i] < p.low) p.low = offsets[i];
-        if (offsets[i] > high) high = offsets[i];
-        p.neighbours &= offsets[i] == offsets[0] + i * size;
-        p.same &= offsets[i] == offsets[0];
-    }
-    for (int i = 0; i < s->chunk_lanes; i++) p.align = access_align_at(p.align, offsets[i] - p.low);
-    p.small =
-        p.element && (uint64_t)(high - p.low) / (uint64_t)size < (uint64_t)(MAX_WINDOW * s->chunk_lanes);
-    for (int i = 0; p.small && i < s->chunk_lanes; i++) {
-        whole &= (offsets[i] - p.low) % size == 0;
-        p.element[i] = (int)((offsets[i] - p.low) / size);
-        if (p.element[i] + 1 > p.window) p.window = p.element[i] + 1;
-        for (int j = 0; j < i; j++) p.repeats |= p.element[j] == p.element[i];
-    }
-    p.small &= whole;
-    p.spread = 2 * p.window > s->chunk_lanes * s->chunk_lanes;
-    return p;
-}
-
-static LLVMValueRef shuffle_to(struct simd *s, LLVMValueRef vector, LLVMValueRef other,
-                               const int64_t *indexes, int count) {
-    return LLVMBuildShuffleVector(s->unit->builder, vector, other,
-                                  lanes_constant(s, type_i32(s->unit), indexes, count), "");
-}
-
-/* The mask of the lanes whose elements are in one vector of the window, or its constant part. */
-static LLVMValueRef window_mask(struct simd *s, const struct pattern *p, int start, LLVMValueRef mask) {
-    int64_t lane_of[GANG_MAX_LANES];
-    for (int i = 0; i < s->chunk_lanes; i++) lane_of[i] = s->chunk_lanes; /* from the zeros */
-    for (int i = 0; i < s->chunk_lanes; i++) {
-        int at = p->element[i] - start;
-        if (at >= 0 && at < s->chunk_lanes) lane_of[at] = i;
-    }
-    return shuffle_to(s, mask ? mask : mask_all(s), LLVMConstNull(mask_type(s)), lane_of, s->chunk_lanes);
-}
-
-/* The last vector overlaps the one before rather than extend beyond the window. */
-static int window_start(const struct simd *s, const struct pattern *p, int number) {
-    int start = number * s->chunk_lanes, last = p->window - s->chunk_lanes;
-    return start <= last || last < 0 ? start : last;
-}
-
-static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
-                                 const struct pattern *p, LLVMValueRef mask) {
-    int count = (p->window + s->chunk_lanes - 1) / s->chunk_lanes;
-    int64_t size = bytes_of(s, element);
-    LLVMValueRef pieces[MAX_WINDOW], result = NULL;
-    for (int n = 0; n < count; n++) {
-        int start = window_start(s, p, n);
-        LLVMValueRef wanted = mask || p->window < s->chunk_lanes ? window_mask(s, p, start, mask) : NULL;
-        pieces[n] = access_load(s, element, byte_address(s, base, p->low + start * size), wanted,
-                                access_align_at(p->align, start * size));
-    }
-    /* Each piece provides the lanes in it. */
-    for (int n = 0; n < count; n++) {
-        int64_t indexes[GANG_MAX_LANES];
-        int start = window_start(s, p, n), wide = s->chunk_lanes;
-        for (int i = 0; i < wide; i++) {
-            int at = p->element[i] - start;
-            indexes[i] = at >= 0 && at < wide ? at : result ? wide + i : 0;
-        }
-        result =
-            shuffle_to(s, pieces[n], result ? result : LLVMGetPoison(LLVMTypeOf(pieces[n])), indexes, wide);
-    }
-    return result;
-}
-
-static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const struct pattern *p,
-                          LLVMValueRef mask) {
-    int64_t size = bytes_of(s, LLVMGetElementType(LLVMTypeOf(vector)));
-    int count = (p->window + s->chunk_lanes - 1) / s->chunk_lanes;
-    for (int n = 0; n < count; n++) {
-        int64_t indexes[GANG_MAX_LANES];
-        int start = n * s->chunk_lanes;
-        for (int i = 0; i < s->chunk_lanes; i++) indexes[i] = 0;
-        for (int i = 0; i < s->chunk_lanes; i++) {
-            int at = p->element[i] - start;
-            if (at >= 0 && at < s->chunk_lanes) indexes[at] = i;
-        }
-        LLVMValueRef piece =
-            shuffle_to(s, vector, LLVMGetPoison(LLVMTypeOf(vector)), indexes, s->chunk_lanes);
-        access_store(s, piece, byte_address(s, base, p->low + start * size), window_mask(s, p, start, mask),
-                     access_align_at(p->align, start * size));
-    }
-}
-
 /* ---- Loads and stores. */
-
-/* Lane 0's address plus constants. */
-static LLVMValueRef spread_addresses(struct simd *s, LLVMValueRef base, const int64_t *offsets) {
-    LLVMValueRef steps = lanes_constant(s, type_i64(s->unit), offsets, s->chunk_lanes);
-    return LLVMBuildGEP2(s->unit->builder, i8(s), base, &steps, 1, "");
-}
 
 static void explain(struct simd *s, LLVMValueRef access, int chunk, const char *what) {
     if (chunk != 0) return;
@@ -156,7 +33,7 @@ static void explain(struct simd *s, LLVMValueRef access, int chunk, const char *
 static LLVMValueRef lane_address(struct simd *s, LLVMValueRef address, int chunk) {
     int shape = shape_of(s, address);
     if (shape < 0) return chunk_of(s, address, chunk);
-    return byte_address(s, scalar_of(s, address), shape_offsets(s, shape)[chunk]);
+    return pattern_byte_address(s, scalar_of(s, address), shape_offsets(s, shape)[chunk]);
 }
 
 static void emit_lane_access(struct simd *s, LLVMValueRef i, int chunk) {
@@ -188,23 +65,20 @@ static bool known_address(struct simd *s, LLVMValueRef address, int chunk, LLVMV
 /* ---- Elements that have no masked vectors. Vectors that cover a pattern always have gaps: in place of a
  * call for each of them, one test whether all lanes are on, and one call for the others. */
 
-static bool lacks_masked(struct simd *s, LLVMTypeRef element, LLVMValueRef mask) {
-    return mask && !LLVMIsConstant(mask) && !access_has_masked(s, element);
-}
-
 static LLVMValueRef load_all_on(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
                                 const int64_t *offsets, const struct pattern *p, int align) {
-    return p->small && !p->spread ? load_pattern(s, element, base, p, NULL)
+    return p->small && !p->spread ? pattern_load(s, element, base, p, NULL)
                                   : spread_load(s, element, base, offsets, align);
 }
 
 static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef base, const int64_t *offsets,
                                const struct pattern *p, LLVMValueRef mask, int align) {
-    if (access_is_short(s)) return access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
+    if (access_is_short(s))
+        return access_gather(s, element, pattern_addresses(s, base, offsets), mask, align);
     struct split split = access_split(s, mask);
     LLVMValueRef all = load_all_on(s, element, base, offsets, p, align);
     access_split_some(s, &split);
-    LLVMValueRef some = access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
+    LLVMValueRef some = access_gather(s, element, pattern_addresses(s, base, offsets), mask, align);
     access_split_end(s, &split);
     return access_split_value(s, &split, all, some);
 }
@@ -212,32 +86,24 @@ static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef
 static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const int64_t *offsets,
                         LLVMValueRef mask, int align) {
     if (access_is_short(s)) {
-        access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
+        access_scatter(s, vector, pattern_addresses(s, base, offsets), mask, align);
         return;
     }
     struct split split = access_split(s, mask);
     spread_store(s, vector, base, offsets, align);
     access_split_some(s, &split);
-    access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
+    access_scatter(s, vector, pattern_addresses(s, base, offsets), mask, align);
     access_split_end(s, &split);
 }
 
 /* ---- Quick code, for other patterns than those of one or two vectors: a gather or scatter of the CPU, or a
  * call for the gang. */
 
-#define MOST_BRIEF_WINDOW 2 /* vectors */
-
-/* Whether a pattern is loaded as the vectors that cover it. */
-static bool is_covered(const struct simd *s, const struct pattern *p, LLVMValueRef mask) {
-    if (s->brief && p->window > MOST_BRIEF_WINDOW * s->chunk_lanes) return false;
-    return p->small && !p->spread && !(mask && p->repeats);
-}
-
 static LLVMValueRef load_brief(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef base,
                                const int64_t *offsets) {
     LLVMTypeRef element = LLVMTypeOf(load);
     if (gang_access_is_call(s, element)) return gang_access_load(s, load, chunk);
-    return access_gather(s, element, spread_addresses(s, base, offsets), mask_chunk(s, chunk),
+    return access_gather(s, element, pattern_addresses(s, base, offsets), mask_chunk(s, chunk),
                          (int)LLVMGetAlignment(load));
 }
 
@@ -247,8 +113,8 @@ static void store_brief(struct simd *s, LLVMValueRef store, int chunk, LLVMValue
     if (gang_access_is_call(s, LLVMTypeOf(value)))
         gang_access_store(s, store);
     else
-        access_scatter(s, chunk_of(s, value, chunk), spread_addresses(s, base, offsets), mask_chunk(s, chunk),
-                       (int)LLVMGetAlignment(store));
+        access_scatter(s, chunk_of(s, value, chunk), pattern_addresses(s, base, offsets),
+                       mask_chunk(s, chunk), (int)LLVMGetAlignment(store));
 }
 
 static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
@@ -272,19 +138,20 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
         chunk_set(s, load, chunk, access_load_unknown(s, load, chunk));
         return;
     }
-    struct pattern p = find_pattern(s, offsets, bytes_of(s, element), align);
+    struct pattern p = pattern_find(s, offsets, bytes_of(s, element), align);
     if (p.same) {
-        result = chunk_splat(s, access_load_one(s, element, byte_address(s, base, p.low), mask, align));
+        result =
+            chunk_splat(s, access_load_one(s, element, pattern_byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
-        result = access_load(s, element, byte_address(s, base, p.low), mask, p.align);
-    } else if (s->brief && !is_covered(s, &p, mask)) {
+        result = access_load(s, element, pattern_byte_address(s, base, p.low), mask, p.align);
+    } else if (s->brief && !pattern_is_covered(s, &p, mask)) {
         result = load_brief(s, load, chunk, base, offsets);
-    } else if (lacks_masked(s, element, mask)) {
+    } else if (pattern_lacks_masked(s, element, mask)) {
         explain(s, load, chunk, "load: constant offsets; one lane at a time unless all are on");
         result = load_split(s, element, base, offsets, &p, mask, align);
-    } else if (is_covered(s, &p, mask)) {
+    } else if (pattern_is_covered(s, &p, mask)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
-        result = load_pattern(s, element, base, &p, mask);
+        result = pattern_load(s, element, base, &p, mask);
     } else if (rows_load(s, load, chunk, &result)) {
         explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
     } else if (!mask) {
@@ -294,7 +161,7 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     } else {
         explain(s, load, chunk,
                 "gather: the lanes' addresses are constant steps apart that are too far for vectors");
-        result = access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
+        result = access_gather(s, element, pattern_addresses(s, base, offsets), mask, align);
     }
     chunk_set(s, load, chunk, result);
 }
@@ -314,27 +181,27 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         access_store_unknown(s, store, chunk);
         return;
     }
-    struct pattern p = find_pattern(s, offsets, bytes_of(s, LLVMTypeOf(value)), align);
+    struct pattern p = pattern_find(s, offsets, bytes_of(s, LLVMTypeOf(value)), align);
     if (p.same) {
         explain(s, store, chunk, "store: all lanes write to one address; the last lane's value remains");
-        access_store_one(s, vector, byte_address(s, base, p.low), mask, align);
+        access_store_one(s, vector, pattern_byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
-        access_store(s, vector, byte_address(s, base, p.low), mask, p.align);
+        access_store(s, vector, pattern_byte_address(s, base, p.low), mask, p.align);
     } else if (s->brief) {
         store_brief(s, store, chunk, base, offsets);
-    } else if (lacks_masked(s, LLVMTypeOf(value), mask)) {
+    } else if (pattern_lacks_masked(s, LLVMTypeOf(value), mask)) {
         explain(s, store, chunk, "store: constant offsets; one lane at a time unless all are on");
         store_split(s, vector, base, offsets, mask, align);
     } else if (p.small && !p.spread && !p.repeats && (mask || s->vector_bits == 512)) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
-        store_pattern(s, vector, base, &p, mask);
+        pattern_store(s, vector, base, &p, mask);
     } else if (!mask) {
         explain(s, store, chunk, "store: constant offsets with gaps, each row of neighbours by itself");
         spread_store(s, vector, base, offsets, align);
     } else {
         explain(s, store, chunk,
                 "scatter: the lanes' addresses are constant steps apart that are too far for vectors");
-        access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
+        access_scatter(s, vector, pattern_addresses(s, base, offsets), mask, align);
     }
 }
 

@@ -4,6 +4,7 @@
  *
  * Requires: value.neighbours. */
 #include "compiler/simd/memory/neighbours.h"
+#include "compiler/simd/memory/pattern.h"
 #include "compiler/simd/lanes/lanes.h"
 
 /* Bits of the elements, for which LLVM has all shuffles. */
@@ -197,27 +198,61 @@ static bool is_extended(LLVMValueRef load) {
     return true;
 }
 
-static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
-    LLVMValueRef values[MOST_NEIGHBOURS], lanes[GANG_MAX_LANES];
+/* Loads `values`, or stores the group's, where all lanes of the chunk are on. */
+static void access_dense(struct simd *s, const struct neighbours *group, int chunk, LLVMValueRef address,
+                         bool extended, LLVMValueRef *values) {
     LLVMTypeRef type = access_type(group->place);
-    bool load = access_is_load(group->place);
-    lane_addresses(s, group, chunk, NULL, lanes);
-    struct dense dense = {.address = lanes[0],
+    struct dense dense = {.address = address,
                           .bits = bits_of(s, type),
                           .size = (int)access_size(s, group->place),
                           .count = group->count,
                           .align = group->align,
                           .integer = LLVMGetTypeKind(type) == LLVMIntegerTypeKind,
-                          .extended = load};
-    for (int n = 0; n < group->count && !load; n++)
-        values[n] = get_lanes(s, LLVMGetOperand(group->accesses[n], 0), chunk, dense.bits);
-    if (!load) {
-        dense_store(s, &dense, values);
+                          .extended = extended};
+    if (access_is_load(group->place)) {
+        dense_load(s, &dense, values);
         return;
     }
-    for (int n = 0; n < group->count; n++) dense.extended &= is_extended(group->accesses[n]);
-    dense_load(s, &dense, values);
-    for (int n = 0; n < group->count; n++) set_lanes(s, group, n, chunk, values[n]);
+    for (int n = 0; n < group->count; n++)
+        values[n] = get_lanes(s, LLVMGetOperand(group->accesses[n], 0), chunk, dense.bits);
+    dense_store(s, &dense, values);
+}
+
+static void emit_dense(struct simd *s, struct neighbours *group, int chunk) {
+    LLVMValueRef values[MOST_NEIGHBOURS], lanes[GANG_MAX_LANES];
+    bool load = access_is_load(group->place), extended = load;
+    for (int n = 0; n < group->count && load; n++) extended &= is_extended(group->accesses[n]);
+    lane_addresses(s, group, chunk, NULL, lanes);
+    access_dense(s, group, chunk, lanes[0], extended, values);
+    for (int n = 0; n < group->count && load; n++) set_lanes(s, group, n, chunk, values[n]);
+}
+
+/* Under a mask: whole vectors if all lanes are on, otherwise one access after another. */
+static void emit_masked_dense(struct simd *s, struct neighbours *group, int chunk) {
+    LLVMValueRef all[MOST_NEIGHBOURS], some[MOST_NEIGHBOURS] = {NULL}, lanes[GANG_MAX_LANES];
+    LLVMValueRef mask = mask_chunk(s, chunk);
+    LLVMTypeRef type = access_type(group->place);
+    int64_t size = access_size(s, group->place), offsets[GANG_MAX_LANES];
+    bool load = access_is_load(group->place);
+    lane_addresses(s, group, chunk, NULL, lanes);
+    struct split split = access_split(s, mask);
+    access_dense(s, group, chunk, lanes[0], false, all);
+    for (int n = 0; n < group->count && load; n++)
+        all[n] = LLVMBuildBitCast(s->unit->builder, all[n], chunk_type(s, type), "");
+    access_split_some(s, &split);
+    for (int n = 0; n < group->count; n++) {
+        LLVMValueRef access = group->accesses[n];
+        for (int i = 0; i < s->chunk_lanes; i++) offsets[i] = (i * group->count + n) * size;
+        int align = access_align_at((int)group->align, n * size);
+        if (load)
+            some[n] = pattern_load_some(s, type, lanes[0], offsets, mask, align);
+        else
+            pattern_store_some(s, chunk_of(s, LLVMGetOperand(access, 0), chunk), lanes[0], offsets, mask,
+                               align);
+    }
+    access_split_end(s, &split);
+    for (int n = 0; n < group->count && load; n++)
+        set_lanes(s, group, n, chunk, access_split_value(s, &split, all[n], some[n]));
 }
 
 static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
@@ -303,6 +338,11 @@ static void emit_masked_stores(struct simd *s, const struct neighbours *group, i
     access_split_end(s, &split);
 }
 
+/* Whether the code may have two forms of an access under a mask. */
+static bool dense_suits_masked(struct simd *s) {
+    return s->chunk_lanes > 1 && !access_is_short(s);
+}
+
 static bool is_copy(struct simd *s, const struct neighbours *group, bool masked) {
     return group->copies && !masked && s->chunk_lanes > 1;
 }
@@ -317,12 +357,17 @@ static void emit_group(struct simd *s, struct neighbours *group, int chunk) {
         return;
     }
     const struct neighbours *from = load ? NULL : copied_by(s, group);
-    if (group->dense && !from && !mask_chunk(s, chunk)) {
+    bool masked = mask_chunk(s, chunk) != NULL;
+    if (group->dense && !from && (!masked || dense_suits_masked(s))) {
         group->serial = -1;
         if (chunk == 0)
-            simd_remark(s, group->place, "%s: whole vectors for lanes side by side, %s",
-                        load ? "load" : "store", load ? "split into elements" : "put together from elements");
-        emit_dense(s, group, chunk);
+            simd_remark(s, group->place, "%s: whole vectors for lanes side by side%s, %s",
+                        load ? "load" : "store", masked ? " where all are on" : "",
+                        load ? "split into elements" : "put together from elements");
+        if (masked)
+            emit_masked_dense(s, group, chunk);
+        else
+            emit_dense(s, group, chunk);
         return;
     }
     if (chunk == 0)
@@ -376,6 +421,7 @@ static bool group_suits(struct simd *s, const struct neighbours *group, bool mas
     if (is_copy(s, group, masked)) return true;
     if (group->copy_only) return false;
     if (!masked) return group->dense || !group->masked;
+    if (group->dense && dense_suits_masked(s)) return true;
     return !group->dense_only && s->chunk_lanes > 1 && (group->apart || !access_is_short(s));
 }
 
