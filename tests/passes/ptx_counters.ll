@@ -1,9 +1,12 @@
 ; The address of the first of two rows, from which words around unaligned bytes are loaded, is hidden: the other row's is that plus the
-; distance, which does not change in the loop. An address that is not the same in other rounds alone stays as it is.
+; distance, which does not change in the loop. An address that is not the same in other rounds alone stays as it is. The address of the
+; words of a row stays hidden.
 ; run: ptx ptx-target+ptx-counters
 ; expect: {first:…} = getelementptr i8, ptr addrspace(1) %a, i64 {at:…}
 ; expect: {hidden:…} = call ptr addrspace(1) asm "mov.b64 $0, $1;", "=l,l"(ptr addrspace(1) {first:…})
-; expect: getelementptr i8, ptr addrspace(1) {hidden:…}, i64 %part
+; expect: {part:…} = getelementptr i8, ptr addrspace(1) {hidden:…}, i64 %part
+; expect: {number:…} = ptrtoint ptr addrspace(1) {part:…} to i64
+; expect: call i64 asm "mov.b64 $0, $1;", "=l,l"(i64 {number:…})
 ; expect: {second:…} = getelementptr i8, ptr addrspace(1) {hidden:…}, i64 %distance
 ; expect: getelementptr i8, ptr addrspace(1) {second:…}, i64 %part
 ; absent: asm "mov.b64 $0, $1;", "=l,l"(ptr addrspace(1) %other
@@ -25,7 +28,8 @@ round:
   %first = getelementptr i8, ptr addrspace(1) %a, i64 %at
   %first.part = getelementptr i8, ptr addrspace(1) %first, i64 %part
   %first.number = ptrtoint ptr addrspace(1) %first.part to i64
-  %first.even = and i64 %first.number, -4
+  %first.hidden = call i64 asm "mov.b64 $0, $1;", "=l,l"(i64 %first.number), !smelt.words !0
+  %first.even = and i64 %first.hidden, -4
   %first.word = inttoptr i64 %first.even to ptr addrspace(1)
   %x = load i32, ptr addrspace(1) %first.word
   %second = getelementptr i8, ptr addrspace(1) %first, i64 %distance
@@ -51,3 +55,5 @@ end:
   store i32 %sum.next, ptr addrspace(1) %a
   ret void
 }
+
+!0 = !{}

@@ -1,7 +1,7 @@
 ; Six bytes side by side, which begin anywhere, are parts of three words. The last one is loaded only if they reach it: if three bytes
 ; are before them in the first word.
 ; run: ptx ptx-target+ptx-words
-; expect: {number:…} = call i64 asm "mov.b64 $0, $1;", "=l,l"(i64 %{…})
+; expect: {number:…} = call i64 asm "mov.b64 $0, $1;", "=l,l"(i64 %{…}) #{…}, !smelt.words
 ; expect: and i64 {number:…}, -4
 ; expect: {low:…} = trunc i64 {number:…} to i32
 ; expect: load i32, ptr addrspace(1) %{…}, align 4

@@ -144,6 +144,8 @@ smelt_status pass_ptx_align(struct unit *unit);
 /* words.c — neighbouring narrow loads that are not known to be aligned become loads of the words around them.
  */
 smelt_status pass_ptx_words(struct unit *unit);
+/* … whether the address of such words is hidden from LLVM by the instruction. */
+bool ptx_hides_words(struct unit *unit, LLVMValueRef instruction);
 /* copied.c — loads from threadgroup arrays that hold copies of constant tables are marked. */
 smelt_status pass_ptx_copied(struct unit *unit);
 /* … The table of which a marked load reads a copy, and where the copy begins; NULL: it is not marked. */

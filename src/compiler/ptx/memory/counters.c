@@ -8,6 +8,9 @@
  * other rows. That distance is the same for all threads and does not change, so it is in registers that all
  * lanes share, and the rows' addresses live only until they are used.
  *
+ * words.c hides the address of each run of words for the same reason. Where a loop has no such rows, LLVM may
+ * count it after all: NVIDIA's assembler begins the loads of a thread with a row of its own earlier.
+ *
  * Requires: the module in its final form. Maintains: what the code does. */
 #include "compiler/flow.h"
 #include "compiler/ptx/ptx.h"
@@ -19,7 +22,7 @@ struct counters {
     struct unit *unit;
     struct arena arena;
     struct flow flow;
-    int hidden;
+    bool *rows; /* by loop: it has addresses that are hidden here */
 };
 
 /* Whether a value is the same in all rounds, or can be computed from such values. */
@@ -83,19 +86,44 @@ static void hide(struct counters *c, LLVMValueRef address) {
     LLVMValueRef hidden = ptx_assembly(c->unit, "mov.b64 $0, $1;", "=l,l", type, &address, 1, false);
     LLVMReplaceAllUsesWith(address, hidden);
     LLVMSetOperand(hidden, 0, address);
-    c->hidden++;
+}
+
+static bool is_within_rows(const struct counters *c, int loop) {
+    while (loop >= 0 && !c->rows[loop]) loop = c->flow.loops[loop].parent;
+    return loop >= 0;
+}
+
+static void show_words(const struct counters *c, LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (!ptx_hides_words(c->unit, i)) continue;
+        LLVMReplaceAllUsesWith(i, LLVMGetOperand(i, 0));
+        LLVMInstructionEraseFromParent(i);
+    }
+}
+
+static bool hide_rows(struct counters *c, int block) {
+    int loop = c->flow.blocks[block].loop;
+    bool found = false;
+    if (loop < 0) return false;
+    FOR_EACH_INSTRUCTION(address, c->flow.blocks[block].block) {
+        if (!is_shared(c, address, loop)) continue;
+        hide(c, address);
+        found = true;
+    }
+    return found;
 }
 
 smelt_status pass_ptx_counters(struct unit *unit) {
     struct counters c = {.unit = unit};
     smelt_status status = flow_find(unit, unit->entry, &c.arena, &c.flow);
-    for (int i = 0; status == SMELT_OK && i < c.flow.block_count; i++) {
-        int loop = c.flow.blocks[i].loop;
-        if (loop < 0) continue;
-        FOR_EACH_INSTRUCTION(address, c.flow.blocks[i].block) {
-            if (is_shared(&c, address, loop)) hide(&c, address);
-        }
+    if (status == SMELT_OK && c.flow.loop_count) {
+        c.rows = arena_alloc(&c.arena, (size_t)c.flow.loop_count * sizeof *c.rows);
+        if (!c.rows) status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loops");
     }
+    for (int i = 0; status == SMELT_OK && i < c.flow.block_count; i++)
+        if (hide_rows(&c, i)) c.rows[c.flow.blocks[i].loop] = true;
+    for (int i = 0; status == SMELT_OK && i < c.flow.block_count; i++)
+        if (!is_within_rows(&c, c.flow.blocks[i].loop)) show_words(&c, c.flow.blocks[i].block);
     arena_free(&c.arena);
     return status;
 }

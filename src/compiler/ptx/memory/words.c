@@ -19,6 +19,7 @@
 #define MOST_WORDS 16  /* of a run */
 #define FEWEST_BYTES 6 /* of a run */
 #define FEWEST_LOADS 3 /* of a kernel: fewer gain nothing */
+#define MARK "smelt.words"
 
 struct narrow_load {
     LLVMValueRef load, base;
@@ -148,10 +149,26 @@ static LLVMValueRef load_last(struct words *w, const struct run *r, LLVMValueRef
     return value;
 }
 
+static unsigned mark_of(struct unit *unit) {
+    return LLVMGetMDKindIDInContext(unit->context, MARK, sizeof MARK - 1);
+}
+
+bool ptx_hides_words(struct unit *unit, LLVMValueRef instruction) {
+    return LLVMIsACallInst(instruction) && LLVMGetMetadata(instruction, mark_of(unit));
+}
+
+/* LLVM would otherwise give values computed from the address a loop counter each. */
+static LLVMValueRef hide(struct unit *unit, LLVMValueRef address) {
+    LLVMValueRef call = ptx_assembly(unit, "mov.b64 $0, $1;", "=l,l", type_i64(unit), &address, 1, false);
+    LLVMMetadataRef empty = LLVMMDNodeInContext2(unit->context, NULL, 0);
+    LLVMSetMetadata(call, mark_of(unit), LLVMMetadataAsValue(unit->context, empty));
+    return call;
+}
+
 static void load_run(struct words *w, const struct run *r, int before) {
     struct unit *unit = w->unit;
     LLVMBuilderRef b = unit->builder;
-    LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context), i64 = type_i64(unit);
+    LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
     LLVMTypeRef pointer = LLVMPointerTypeInContext(unit->context, PTX_GLOBAL);
     LLVMValueRef loaded[MOST_WORDS + 1], chunks[MOST_WORDS + 1], offset;
     int count = words_of(before, r->bytes), chunk_count = (r->bytes + WORD - 1) / WORD;
@@ -161,9 +178,9 @@ static void load_run(struct words *w, const struct run *r, int before) {
     LLVMPositionBuilderBefore(b, earliest->load);
     offset = i64_of(w, r->start);
     LLVMValueRef start = LLVMBuildGEP2(b, byte, r->loads[0].base, &offset, 1, "");
-    LLVMValueRef number = LLVMBuildPtrToInt(b, start, i64, ""), mask = i64_of(w, ~(int64_t)(WORD - 1));
-    /* Hidden from LLVM, which would otherwise give values computed from it a loop counter each. */
-    number = ptx_assembly(unit, "mov.b64 $0, $1;", "=l,l", i64, &number, 1, false);
+    LLVMValueRef number = LLVMBuildPtrToInt(b, start, type_i64(unit), ""),
+                 mask = i64_of(w, ~(int64_t)(WORD - 1));
+    number = hide(unit, number);
     LLVMValueRef first = LLVMBuildIntToPtr(b, LLVMBuildAnd(b, number, mask, ""), pointer, "");
     LLVMValueRef low = LLVMBuildTrunc(b, number, type_i32(unit), "");
     LLVMValueRef bits = LLVMBuildShl(b, low, constant_i32(unit, 3), "");
