@@ -6,6 +6,8 @@
  * cost as much as the rest, or far more where the target has no masked access (access.c): pixels of three
  * bytes took 24 times as long with AVX2. Other threads gain little for twice the code.
  *
+ * Conditions on which threads access several elements, or fewer at the end, are treated alike.
+ *
  * Conditions of loads: `if (x + k < width) sum += image[x + k];`
  *
  * Minima and maxima of a position and a bound that addresses are computed from: away from the edge, all lanes
@@ -170,6 +172,25 @@ static LLVMValueRef leaving_condition(struct simd *s, LLVMBasicBlockRef block, L
     return LLVMGetCondition(end);
 }
 
+#define FEW_ACCESSES 3
+
+/* The condition of the branch at the end of the block if no effects precede it and a target accesses several
+ * elements, as in threads of a few neighbours of which the last has fewer; otherwise NULL. Under a mask, no
+ * access to them can be a whole vector. */
+static LLVMValueRef parting_condition(struct simd *s, LLVMBasicBlockRef block) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    if (!s->edges_matter || !LLVMIsABranchInst(end) || !LLVMIsConditional(end) || !effects_follow(s, end))
+        return NULL;
+    for (unsigned n = 0; n < 2; n++) {
+        LLVMBasicBlockRef target = LLVMGetSuccessor(end, n);
+        int accesses = 0;
+        if (s->paths.blocks[simd_place(s, target)].predecessor_count != 1) return NULL;
+        FOR_EACH_INSTRUCTION(i, target) accesses += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
+        if (accesses >= FEW_ACCESSES) return LLVMGetCondition(end);
+    }
+    return NULL;
+}
+
 #define MOST_GUARDS 4 /* one after another */
 
 static bool is_bit(LLVMValueRef i) {
@@ -198,7 +219,8 @@ static bool reach(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef bloc
     LLVMBasicBlockRef at = s->blocks[0].original, on;
     if (!s->guards_matter || s->code->masked) return false;
     for (int n = 0; n < MOST_GUARDS; n++, at = on) {
-        LLVMValueRef guard = leaving_condition(s, at, &on);
+        LLVMValueRef guard = leaving_condition(s, at, &on), parting = guard ? NULL : parting_condition(s, at);
+        if (parting) return parting == condition && compares_positions(s, parting, 0);
         if (!guard || !compares_positions(s, guard, 0)) return false;
         if (guard == condition) return true;
         if (s->paths.blocks[simd_place(s, on)].predecessor_count != 1) return false;
@@ -208,8 +230,8 @@ static bool reach(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef bloc
     return false;
 }
 
-/* Whether the value is a guard: it decides whether the kernel ends, in the first block or right after other
- * guards. */
+/* Whether the value is a guard: it decides whether the kernel ends, or which elements it accesses, in the
+ * first block or right after other guards. */
 static bool is_guard(struct simd *s, LLVMValueRef i) {
     return is_bit(i) && reach(s, i, NULL);
 }
@@ -323,6 +345,7 @@ bool edges_have_guard(struct simd *s) {
     for (int place = 0; place < s->paths.block_count; place++) {
         LLVMBasicBlockRef on;
         LLVMValueRef condition = leaving_condition(s, s->blocks[place].original, &on);
+        if (!condition) condition = parting_condition(s, s->blocks[place].original);
         if (condition && shape_of(s, condition) == SHAPE_VARYING && is_guard(s, condition)) return true;
     }
     return false;
