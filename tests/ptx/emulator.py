@@ -380,6 +380,14 @@ class Machine:
         for thread, value in got.items():
             self.write(thread, operands[0], value, "b32")
 
+    def reduce(self, warp, name, operands):
+        """Of the lanes that take part; s32 in two's complement."""
+        signed = name[-1] == "s32"
+        numbers = [((self.read(thread, operands[1]) & 0xffffffff) ^ (signed << 31)) - (signed << 31) for thread in warp]
+        result = {"add": sum, "min": min, "max": max}[name[2]](numbers)
+        for thread in warp:
+            self.write(thread, operands[0], result, "b32")
+
     def vote(self, warp, name, operands, everyone):
         self.members(warp, operands[2], everyone)
         result, kind = voted(name, {thread.index % 32: self.read(thread, operands[1]) & 1 for thread in warp})
@@ -470,9 +478,13 @@ class Machine:
             here = [t for t in running if t.pc == pc]
             self.counts[name[0]] = self.counts.get(name[0], 0) + 1
             taken = here if guard is None else [t for t in here if (self.read(t, guard[0]) & 1) != guard[1]]
+            if name[:2] == ("bra", "uni") or name[:2] == ["bra", "uni"]:
+                for first in range(0, self.block, 32):
+                    parted = len({thread in taken for thread in here if first <= thread.index < first + 32}) > 1
+                    assert not parted, f"lanes part at a branch that all take alike: {operands}"
             for thread in here:
                 thread.pc += 1
-            if name[0] in ("activemask", "shfl", "vote", "mma", "ldmatrix", "movmatrix"):
+            if name[0] in ("activemask", "shfl", "vote", "redux", "mma", "ldmatrix", "movmatrix"):
                 for first in range(0, self.block, 32):
                     warp = [t for t in taken if first <= t.index < first + 32]
                     if not warp:
@@ -483,6 +495,8 @@ class Machine:
                         self.note_active(warp, operands)
                     elif name[0] == "vote":
                         self.vote(warp, name, operands, threads[first:first + 32])
+                    elif name[0] == "redux":
+                        self.reduce(warp, name, operands)
                     else:
                         {"mma": self.multiply, "ldmatrix": self.load_matrices, "movmatrix": self.transpose}[name[0]](warp, name, operands)
                 continue

@@ -196,3 +196,50 @@ INSTANTIATE_MIXED(float, half)
 INSTANTIATE_MIXED(half, float)
 INSTANTIATE_MIXED(float, bfloat)
 INSTANTIATE_MIXED(bfloat, float)
+
+// As attention does: the loop looks at the sums, where Metal's lanes have them. Each simdgroup takes every second block of eight rows of
+// `b`; numbers are small integers.
+kernel void looked_at(const device half *a [[buffer(0)]], const device half *b [[buffer(1)]], device float *out [[buffer(2)]],
+                      device int *lanes [[buffer(3)]], constant uint &blocks [[buffer(4)]], ushort lane [[thread_index_in_simdgroup]],
+                      ushort me [[thread_index_in_threadgroup]], ushort simdgroup [[simdgroup_index_in_threadgroup]]) {
+  threadgroup half tile[2][64];
+  const ushort row = (lane / 4 & 4) + lane / 2 % 4, column = (lane / 4 & 2) * 2 + lane % 2 * 2;
+  simdgroup_half8x8 left, right;
+  simdgroup_float8x8 sums = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  simdgroup_load(left, a, 8);
+  float top = -1000, total = 0, least = 1000, shifted = 0;
+  int prefix = 0;
+  for (uint block = simdgroup;; block += 2) {
+    if (block >= blocks) break;
+    for (ushort i = lane; i < 64; i += 32) tile[simdgroup][i] = b[64 * block + i];
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_load(right, tile[simdgroup], 8, 0, true);
+    simdgroup_float8x8 score = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    simdgroup_barrier(mem_flags::mem_none);
+    simdgroup_multiply_accumulate(score, left, right, score);
+    float2 mine = float2(score.thread_elements()[0], score.thread_elements()[1]);
+    float highest = max(mine.x, mine.y);
+    highest = max(highest, simd_shuffle_xor(highest, 1));
+    highest = max(highest, simd_shuffle_xor(highest, 8));
+    const float factor = highest > top ? 2 : 1;
+    top = max(top, highest);
+    total += simd_sum(mine.x * lane);
+    least = min(least, simd_min(mine.y));
+    shifted += simd_shuffle_down(mine.x, 3);
+    prefix += simd_prefix_inclusive_sum(int(mine.y)) + int(uint(ulong(simd_ballot(mine.x > 0))) >> lane & 3);
+    simdgroup_half8x8 weights;
+    weights.thread_elements()[0] = half(clamp(mine.x - top + 8, 0.0f, 8.0f));
+    weights.thread_elements()[1] = half(clamp(mine.y - top + 8, 0.0f, 8.0f));
+    for (ushort e = 0; e < 2; e++) sums.thread_elements()[e] *= factor;
+    simdgroup_load(right, tile[simdgroup], 8);
+    simdgroup_multiply_accumulate(sums, weights, right, sums);
+    simdgroup_multiply_accumulate(sums, right, weights, sums);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  for (ushort e = 0; e < 2; e++) out[64 * simdgroup + 8 * row + column + e] = sums.thread_elements()[e];
+  lanes[me * 5] = int(top);
+  lanes[me * 5 + 1] = int(total);
+  lanes[me * 5 + 2] = int(least);
+  lanes[me * 5 + 3] = lane < 29 ? int(shifted) : 0;
+  lanes[me * 5 + 4] = prefix;
+}

@@ -199,6 +199,45 @@ def check_rescaled():
     return "rescaled: right"
 
 
+def check_looked_at(blocks):
+    """Lanes are in the fragments' order: each still sees its own elements, its own number and the others' values."""
+    text = ptx_of("looked_at", 64, ("--bytes", f"4=uint32:{blocks}"))
+    shuffles = set(re.findall(r"shfl\.sync\.\w+", text))
+    assert text.count("mma.sync") == 2 and "movmatrix" in text, "looked_at: expected two products, and matrices that the warp transposes"
+    assert re.search(r"@!?%p\d+ bra\.uni", text), "looked_at: expected a branch that all lanes take alike"
+    place = lambda lane: ((lane // 4 & 4) + lane // 2 % 4, (lane // 4 & 2) * 2 + lane % 2 * 2)
+    a, b = [i * 7 % 5 - 2 for i in range(64)], [i * 5 % 7 % 5 - 2 for i in range(64 * blocks)]
+    machine = Machine()
+    slots = [machine.allocate(data) for data in (pack(a, "f16"), pack(b, "f16"), bytes(512), bytes(64 * 5 * 4))]
+    slots += [0, blocks]  # bytes that travel with the launch follow the addresses
+    machine.run(text, slots, (1, 1, 1), 64)
+    got, lanes = struct.unpack("<128f", machine.contents(slots[2])), struct.unpack("<320i", machine.contents(slots[3]))
+    for simdgroup in range(2):
+        sums, seen = [[0] * 8 for _ in range(8)], [[-1000, 0, 1000, 0, 0] for _ in range(32)]
+        for block in range(simdgroup, blocks, 2):
+            rows = [b[64 * block + 8 * r:64 * block + 8 * r + 8] for r in range(8)]
+            score = [[sum(a[8 * r + k] * rows[c][k] for k in range(8)) for c in range(8)] for r in range(8)]
+            mine = [[score[place(lane)[0]][place(lane)[1] + e] for e in range(2)] for lane in range(32)]
+            vote = sum((mine[lane][0] > 0) << lane for lane in range(32))
+            total, least, factor = sum(mine[lane][0] * lane for lane in range(32)), min(pair[1] for pair in mine), [0] * 8
+            for lane, own in enumerate(seen):
+                highest = max(score[place(lane)[0]])
+                factor[place(lane)[0]] = 2 if highest > own[0] else 1
+                own[0], own[1], own[2] = max(own[0], highest), own[1] + total, min(own[2], least)
+                own[3] += mine[lane + 3][0] if lane < 29 else 0
+                own[4] += sum(pair[1] for pair in mine[:lane + 1]) + (vote >> lane & 3)
+            tops = {place(lane)[0]: seen[lane][0] for lane in range(32)}
+            weights = [[min(max(score[r][c] - tops[r] + 8, 0), 8) for c in range(8)] for r in range(8)]
+            sums = [[sums[r][c] * factor[r] + sum(weights[r][k] * rows[k][c] + rows[r][k] * weights[k][c] for k in range(8))
+                     for c in range(8)] for r in range(8)]
+        for i in range(64):
+            assert got[64 * simdgroup + i] == sums[i // 8][i % 8], f"looked_at: {simdgroup}, {i}: expected {sums[i // 8][i % 8]}, got {got[64 * simdgroup + i]}"
+        for lane in range(32):
+            found = list(lanes[5 * (32 * simdgroup + lane):][:5])
+            assert found == seen[lane], f"looked_at: {simdgroup}, lane {lane}: expected {seen[lane]}, got {found}"
+    return f"looked_at, {blocks} blocks: right; {', '.join(sorted(shuffles))}"
+
+
 def check_mixed(left, right, together, products):
     """Floats of 24 bits and several magnitudes times narrow numbers: a product loses at most 2^-22 of itself. The floats' infinities and
     NaNs stay."""
@@ -306,6 +345,8 @@ def main():
     print(check_own_elements())
     print(check_divided())
     print(check_rescaled())
+    for blocks in (1, 5):
+        print(check_looked_at(blocks))
     for left, right in (("float", "half"), ("half", "float"), ("float", "bfloat"), ("bfloat", "float")):
         print(check_mixed(left, right, False, 8 if left == "float" else 16))  # rows below: the other part of a float
         print(check_mixed(left, right, True, 8))

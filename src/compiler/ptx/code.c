@@ -160,9 +160,12 @@ static void declare_cluster(struct text *ptx, uint32_t groups) {
 }
 
 static smelt_status keep_ptx(struct unit *unit, const char *made) {
-    struct text ptx = {0};
+    struct text marked = {0}, ptx = {0};
     TRY(check_outside_functions(unit, made));
-    ptx_widen_narrow(&ptx, made);
+    ptx_mark_uniform(&marked, made);
+    if (!marked.failed) ptx_widen_narrow(&ptx, text_string(&marked));
+    ptx.failed |= marked.failed;
+    text_free(&marked);
     declare_version(&ptx);
     declare_cluster(&ptx, cluster_of(unit));
     /* PTX is text; its terminator counts. */

@@ -59,5 +59,6 @@ const struct pass ptx_passes[] = {PASS(NULL, memory_measure_private),
                                   PASS("ptx-counters", pass_ptx_counters),
                                   PASS("ptx-registers", pass_ptx_registers),
                                   PASS("ptx-previous", pass_ptx_previous),
+                                  PASS("ptx-uniform", pass_ptx_uniform),
                                   PASS("ptx-code", pass_ptx_code),
                                   {0}};

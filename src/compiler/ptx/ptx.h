@@ -189,10 +189,16 @@ bool ptx_is_load(LLVMValueRef instruction);
 smelt_status pass_ptx_registers(struct unit *unit);
 /* previous.c — the kernel may start before the previous one on its stream has ended, and waits for it. */
 smelt_status pass_ptx_previous(struct unit *unit);
+/* uniform.c — marks branches that all lanes of a warp take alike. Last, before code.c. */
+smelt_status pass_ptx_uniform(struct unit *unit);
+/* … adds the PTX to `out`, with these branches as such. */
+struct text;
+void ptx_mark_uniform(struct text *out, const char *ptx);
+/* … an instruction's metadata: its result is the same in all lanes, although this cannot be seen. */
+#define PTX_SAME "smelt.same"
 /* globals.c — variables in an order in which LLVM prints them as they stand. */
 smelt_status ptx_order_globals(struct unit *unit);
 /* narrow.c — adds the PTX to `out`; 16-bit operations that the assembler gets wrong become 32-bit ones. */
-struct text;
 void ptx_widen_narrow(struct text *out, const char *ptx);
 
 /* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */

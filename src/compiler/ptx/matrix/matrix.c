@@ -60,8 +60,8 @@ static smelt_status finish(struct collection *c, LLVMValueRef end) {
     if (!c->group.count) return SMELT_OK;
     c->m.place = end;
     LLVMPositionBuilderBefore(b, end);
-    if (c->whole && !ptx_lanes_ordered(c->m.unit)) TRY(matrix_tensor_products(&c->m, &c->group));
-    if (c->whole && !ptx_lanes_ordered(c->m.unit)) TRY(matrix_mark_diagonals(&c->m, &c->group));
+    if (c->whole && c->m.on_cores) TRY(matrix_tensor_products(&c->m, &c->group));
+    if (c->whole && c->m.on_cores) TRY(matrix_mark_diagonals(&c->m, &c->group));
     TRY(matrix_make_rest(&c->m, &c->group, c->whole));
     for (int i = 0; i < c->waiting_count; i++) {
         LLVMInstructionRemoveFromParent(c->waiting[i]);
@@ -112,7 +112,10 @@ smelt_status pass_ptx_matrix(struct unit *unit) {
     if (!c) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
     c->m.unit = unit;
     bool changed = false;
+    c->m.on_cores = !ptx_lanes_ordered(unit);
     smelt_status status = matrix_survey(&c->m);
+    if (status == SMELT_OK) status = matrix_drop_barriers(&c->m);
+    if (status == SMELT_OK && c->m.on_cores) matrix_order_lanes(&c->m);
     if (status == SMELT_OK) status = matrix_join_rounds(&c->m, &changed);
     if (status == SMELT_OK && changed) status = matrix_survey(&c->m);
     if (status == SMELT_OK) status = matrix_choose_outlined(&c->m);

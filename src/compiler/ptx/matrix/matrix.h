@@ -42,10 +42,12 @@ struct matrices {
     struct divergence divergence;
     struct flow flow;
     struct arena arena;
-    struct fragment *fragments;               /* operands in the tensor cores' layout */
-    struct placed *placed;                    /* those of them that are to be loaded, the newest first */
-    struct tensor_product *products;          /* the newest first */
-    struct diagonal *diagonals;               /* the newest first */
+    struct fragment *fragments;      /* operands in the tensor cores' layout */
+    struct placed *placed;           /* those of them that are to be loaded, the newest first */
+    struct tensor_product *products; /* the newest first */
+    struct diagonal *diagonals;      /* the newest first */
+    bool on_cores; /* products may be the tensor cores'; not beside fragments of the prelude (fragments.c) */
+    bool ordered;  /* lanes are in the fragments' order, for the products' sake */
     LLVMValueRef sources[SOURCE_COUNT], lane; /* created in the entry block when first needed */
     LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
     /* By block of the flow: threadgroup memory, or device memory, may have changed since the last barrier
@@ -76,7 +78,18 @@ bool matrix_suits_tensor_cores(struct unit *unit, const struct product *p);
 /* … and, once all are generated, loads the operands. */
 void matrix_load_operands(struct matrices *m);
 
-/* matrix_lanes.c — values of other lanes, where all lanes come together; i32. */
+/* matrix_load.c — whether an instruction is a barrier that orders memory; whether it may write to the address
+ * space, or to one that may be it. */
+bool matrix_is_barrier(LLVMValueRef instruction);
+bool matrix_may_write(LLVMValueRef instruction, unsigned space);
+/* matrix_barriers.c — removes simdgroup barriers that have nothing to order. After the survey. */
+smelt_status matrix_drop_barriers(struct matrices *m);
+
+/* matrix_order.c — puts lanes in the fragments' order if that saves moves of elements in loops. After the
+ * survey. */
+void matrix_order_lanes(struct matrices *m);
+
+/* matrix_lanes.c — values of other lanes, where all lanes come together; i32. Lanes are the hardware's. */
 LLVMValueRef matrix_lane(struct matrices *m);
 LLVMValueRef matrix_take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value);
 /* A call of assembly without effects that all lanes run together. `memory`: LLVM's attribute. */

@@ -46,13 +46,18 @@ static LLVMValueRef is_zero(struct unit *unit, LLVMValueRef value) {
     return LLVMBuildFCmp(unit->builder, LLVMRealOEQ, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
+static LLVMValueRef metal_lane_of(struct matrices *m) {
+    if (!m->ordered) return matrix_lane(m);
+    return matrix_call(m->unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(m->unit), NULL, 0, false);
+}
+
 /* i1: what this lane has of the left matrix is zero beside the diagonal. *factor: its row's element there. In
  * Metal's layout bits 4 2 1 of a lane are the row, bits 3 0 the pair of columns. */
 static LLVMValueRef look_at_left(struct matrices *m, const struct product *p, LLVMValueRef *factor) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef i32 = type_i32(unit), number = LLVMTypeOf(p->even);
-    LLVMValueRef lane = matrix_lane(m), one = constant_i32(unit, 1);
+    LLVMValueRef lane = metal_lane_of(m), one = constant_i32(unit, 1);
     LLVMValueRef odd_row = LLVMBuildAnd(b, LLVMBuildLShr(b, lane, one, ""), one, "");
     odd_row = LLVMBuildICmp(b, LLVMIntEQ, odd_row, one, "");
     LLVMValueRef on = LLVMBuildSelect(b, odd_row, p->odd, p->even, "");
@@ -63,6 +68,7 @@ static LLVMValueRef look_at_left(struct matrices *m, const struct product *p, LL
     LLVMValueRef high = LLVMBuildAnd(b, LLVMBuildLShr(b, lane, one, ""), constant_i32(unit, 8), "");
     LLVMValueRef low = LLVMBuildAnd(b, LLVMBuildLShr(b, lane, constant_i32(unit, 2), ""), one, "");
     from = LLVMBuildOr(b, LLVMBuildOr(b, from, high, ""), low, "");
+    from = ptx_hardware_lane(unit, from);
     static const char name[] = "llvm.nvvm.shfl.sync.idx.i32";
     LLVMValueRef function =
         LLVMGetIntrinsicDeclaration(unit->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);

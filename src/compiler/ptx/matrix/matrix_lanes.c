@@ -1,5 +1,6 @@
 /* Values of other lanes: the warp's shuffles between the layouts of matrices. */
 #include "compiler/ptx/matrix/matrix.h"
+#include "compiler/ptx/warp/lanes.h"
 
 #include <string.h>
 
@@ -12,6 +13,7 @@ LLVMValueRef matrix_lane(struct matrices *m) {
     struct unit unit = *m->unit;
     unit.builder = b;
     m->lane = matrix_call(&unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(&unit), NULL, 0, false);
+    m->lane = ptx_hardware_lane(&unit, m->lane);
     LLVMDisposeBuilder(b);
     return m->lane;
 }
@@ -20,6 +22,7 @@ LLVMValueRef matrix_lane(struct matrices *m) {
 static LLVMValueRef source_lane(struct matrices *m, enum lane_source source) {
     if (m->sources[source]) return m->sources[source];
     struct unit *unit = m->unit;
+    const struct lane_map *map = m->ordered ? &ordered_sources[source] : &lane_sources[source];
     LLVMValueRef lane = matrix_lane(m), result = NULL;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
     LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(lane));
@@ -27,7 +30,7 @@ static LLVMValueRef source_lane(struct matrices *m, enum lane_source source) {
     for (int by = -4; by <= 4; by++) {
         uint32_t bits = 0;
         for (int i = 0; i < 5; i++) {
-            int from = lane_sources[source].bit[i];
+            int from = map->bit[i];
             if (from != BIT_OFF && from - i == by) bits |= 1u << i;
         }
         if (!bits) continue;
@@ -36,7 +39,7 @@ static LLVMValueRef source_lane(struct matrices *m, enum lane_source source) {
         moved = LLVMBuildAnd(b, moved, constant_i32(unit, bits), "");
         result = result ? LLVMBuildOr(b, result, moved, "") : moved;
     }
-    m->sources[source] = LLVMBuildXor(b, result, constant_i32(unit, lane_sources[source].flipped), "");
+    m->sources[source] = LLVMBuildXor(b, result, constant_i32(unit, map->flipped), "");
     LLVMDisposeBuilder(b);
     return m->sources[source];
 }
@@ -45,6 +48,7 @@ LLVMValueRef matrix_take_lanes(struct matrices *m, enum lane_source source, LLVM
     static const char name[] = "llvm.nvvm.shfl.sync.idx.i32";
     struct unit *unit = m->unit;
     if (LLVMIsConstant(value)) return value;
+    if (m->ordered && (source == SOURCE_ROW || source == SOURCE_BACK)) return value;
     LLVMValueRef function =
         LLVMGetIntrinsicDeclaration(unit->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
     LLVMValueRef arguments[4] = {constant_i32(unit, UINT32_MAX), value, source_lane(m, source),

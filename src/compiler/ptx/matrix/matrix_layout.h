@@ -48,8 +48,22 @@ static const struct lane_map lane_sources[SOURCE_COUNT] = {
     [SOURCE_PAIR_OF_FOUR] = {{0, 1, 2, 3, 4}, 2},
 };
 
+/* The same where lanes are in the fragments' order (warp/lanes.h): Metal's layout is that of left matrices
+ * and of sums. */
+static const struct lane_map ordered_sources[SOURCE_COUNT] = {
+    [SOURCE_ROW] = {{0, 1, 2, 3, 4}, 0},
+    [SOURCE_RIGHT_EVEN] = {{3, 4, BIT_OFF, 0, 1}, 0},
+    [SOURCE_RIGHT_ODD] = {{3, 4, BIT_OFF, 0, 1}, 4},
+    [SOURCE_RIGHT_SAME] = {{3, 4, 2, 0, 1}, 0},
+    [SOURCE_RIGHT_OTHER] = {{3, 4, 2, 0, 1}, 4},
+    [SOURCE_BACK] = {{0, 1, 2, 3, 4}, 0},
+    [SOURCE_PAIR] = {{0, 1, 2, 3, 4}, 1},
+    [SOURCE_PAIR_OF_FOUR] = {{0, 1, 2, 3, 4}, 2},
+};
+
 /* Bits of a lane: whether its column of a right matrix is odd; whether, in Metal's layout, its row is. */
 #define RIGHT_COLUMN_BIT 2
 #define METAL_ROW_BIT 1
+#define ORDERED_ROW_BIT 2
 
 #endif

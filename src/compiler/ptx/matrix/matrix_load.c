@@ -15,8 +15,7 @@
 
 /* ---- Writes since lanes last waited for each other. */
 
-/* One that orders memory. */
-static bool is_barrier(LLVMValueRef instruction) {
+bool matrix_is_barrier(LLVMValueRef instruction) {
     enum intrinsic intrinsic = intrinsic_of(instruction);
     uint64_t line = 0;
     if (intrinsic != INTRINSIC_THREADGROUP_BARRIER && intrinsic != INTRINSIC_SIMDGROUP_BARRIER) return false;
@@ -25,8 +24,7 @@ static bool is_barrier(LLVMValueRef instruction) {
     return !known || !(line & BARRIER_ORDERS_NOTHING);
 }
 
-/* To this address space, or to one that may be it. */
-static bool may_write(LLVMValueRef instruction, unsigned space) {
+bool matrix_may_write(LLVMValueRef instruction, unsigned space) {
     if (LLVMIsAStoreInst(instruction)) {
         unsigned stored = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(instruction, 1)));
         return stored == space || (stored != PTX_GLOBAL && stored != PTX_SHARED);
@@ -51,8 +49,8 @@ static bool may_write(LLVMValueRef instruction, unsigned space) {
 static bool written_behind(LLVMBasicBlockRef block, LLVMValueRef end, bool written, unsigned space) {
     FOR_EACH_INSTRUCTION(instruction, block) {
         if (instruction == end) break;
-        if (is_barrier(instruction)) written = false;
-        written |= may_write(instruction, space);
+        if (matrix_is_barrier(instruction)) written = false;
+        written |= matrix_may_write(instruction, space);
     }
     return written;
 }
@@ -85,7 +83,8 @@ LLVMValueRef matrix_later_unwritten(LLVMValueRef a, LLVMValueRef b, unsigned spa
     if (LLVMGetInstructionParent(a) != LLVMGetInstructionParent(b)) return NULL;
     for (int turn = 0; turn < 2; turn++) {
         LLVMValueRef from = turn ? b : a, to = turn ? a : b, i = from;
-        while (i && i != to && !may_write(i, space) && !is_barrier(i)) i = LLVMGetNextInstruction(i);
+        while (i && i != to && !matrix_may_write(i, space) && !matrix_is_barrier(i))
+            i = LLVMGetNextInstruction(i);
         if (i == to) return to;
     }
     return NULL;

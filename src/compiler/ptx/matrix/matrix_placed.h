@@ -28,8 +28,6 @@ LLVMValueRef matrix_load_device(struct matrices *m, const struct placed *placed)
  * outside of loops that do not change it. Moves the builder before `place`. */
 LLVMValueRef matrix_row_offset(struct matrices *m, const struct placed *placed, LLVMValueRef place,
                                int of_pair);
-/* … a matrix that the warp transposes: pairs of a row become pairs of a column. */
-LLVMValueRef matrix_transposed(struct matrices *m, LLVMValueRef pair);
 /* … the address of the first row, at the builder's place. */
 LLVMValueRef matrix_first_row(struct unit *unit, const struct placed *placed);
 

@@ -6,7 +6,9 @@
  *  - a phi with some values from the cores stays in their layout: its other values are moved where they are
  *    computed, and the phi is moved back behind it, so that a loop carries its sums as the cores want them;
  *  - a conversion of nothing but such a value is done before it is moved back;
- *  - values are moved back outside loops, as late as all lanes are still together. */
+ *  - values are moved back outside loops, as late as all lanes are still together.
+ *
+ * Where lanes are in the fragments' order both layouts are the same, and nothing moves. */
 #include "compiler/ptx/matrix/matrix.h"
 
 #include <stdio.h>
@@ -163,7 +165,9 @@ static void sink(struct matrices *m, LLVMValueRef moved) {
 static void make_move(struct matrices *m, LLVMValueRef marked) {
     LLVMBuilderRef b = m->unit->builder;
     bool back = intrinsic_of(marked) == INTRINSIC_FROM_TENSOR;
-    if (LLVMGetFirstUse(marked)) {
+    if (m->ordered) {
+        LLVMReplaceAllUsesWith(marked, LLVMGetOperand(marked, 0));
+    } else if (LLVMGetFirstUse(marked)) {
         if (back) sink(m, marked);
         LLVMPositionBuilderBefore(b, marked);
         LLVMTypeRef type = LLVMTypeOf(marked);
@@ -201,7 +205,7 @@ static smelt_status no_memory(struct matrices *m) {
 }
 
 smelt_status matrix_resolve_sums(struct matrices *m) {
-    for (bool changed = true; changed;) {
+    for (bool changed = !m->ordered; changed;) {
         changed = false;
         LLVMValueRef *marks = find_marks(m, INTRINSIC_FROM_TENSOR);
         if (!marks) return no_memory(m);

@@ -194,12 +194,17 @@ static void make_right(struct matrices *m, struct fragment *f) {
     LLVMBuilderRef b = unit->builder;
     if (f->kind < KIND_TF32) {
         LLVMValueRef both = pack(unit, f->numbers[0], f->numbers[1]);
+        if (m->ordered) {
+            f->registers[0] = matrix_transposed(m, both);
+            return;
+        }
         LLVMValueRef even_row = matrix_take_lanes(m, SOURCE_RIGHT_EVEN, both);
         f->registers[0] = join_halves(m, even_row, matrix_take_lanes(m, SOURCE_RIGHT_ODD, both));
         return;
     }
     LLVMValueRef even = as_register(unit, f->first, f->kind), odd = as_register(unit, f->second, f->kind);
-    LLVMValueRef of_odd_row = lane_bit(m, METAL_ROW_BIT), for_odd = lane_bit(m, RIGHT_COLUMN_BIT);
+    LLVMValueRef of_odd_row = lane_bit(m, m->ordered ? ORDERED_ROW_BIT : METAL_ROW_BIT),
+                 for_odd = lane_bit(m, RIGHT_COLUMN_BIT);
     LLVMValueRef first =
         matrix_take_lanes(m, SOURCE_RIGHT_SAME, LLVMBuildSelect(b, of_odd_row, odd, even, ""));
     LLVMValueRef second =

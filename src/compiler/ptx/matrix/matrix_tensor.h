@@ -38,6 +38,9 @@ struct tensor_product {
     LLVMValueRef call;
 };
 
+/* matrix_device.c — a matrix that the warp transposes: pairs of a row become pairs of a column. */
+LLVMValueRef matrix_transposed(struct matrices *m, LLVMValueRef pair);
+
 /* matrix_load.c — those fragments of half and bfloat that lie in threadgroup memory get a register that
  * stands for what is to be loaded from there. */
 smelt_status matrix_place_fragments(struct matrices *m, struct fragment *const *fragments, int count);

@@ -9,7 +9,7 @@
  * Stores of a thread to neighbouring places, which LLVM would join, and stores of vectors are split into
  * words if these take fewer passes one by one, in such an order.
  *
- * Requires: the retargeted module, lanes in the order of threads, simdgroup operations not yet lowered.
+ * Requires: the retargeted module, simdgroup operations not yet lowered.
  * Maintains: what each lane stores, and the order of its stores among barriers and its other accesses of
  * threadgroup memory. */
 #include "compiler/ptx/memory/lane_bits.h"
@@ -457,7 +457,7 @@ static bool has_stores(struct unit *unit) {
 }
 
 smelt_status pass_ptx_banks(struct unit *unit) {
-    if (ptx_lanes_ordered(unit) || !divergence_whole_warps(&unit->request->shape)) return SMELT_OK;
+    if (!divergence_whole_warps(&unit->request->shape)) return SMELT_OK;
     if (!has_stores(unit)) return SMELT_OK;
     struct banks *s = calloc(1, sizeof *s);
     if (!s) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for stores");

@@ -6,7 +6,7 @@
  * lane of each pair stores the word of the first, and the higher lane the word of the second. Fewer lanes
  * then share a bank.
  *
- * Requires: the retargeted module, lanes in the order of threads, simdgroup operations not yet lowered.
+ * Requires: the retargeted module, simdgroup operations not yet lowered.
  * Maintains: what each store writes, and its order among barriers and the thread's other accesses of
  * threadgroup memory. */
 #include "compiler/ptx/memory/lane_bits.h"
@@ -168,7 +168,8 @@ static void join(struct pairing *p, const struct half_store *first, const struct
         own = LLVMBuildInsertElement(b, own, as_bits(unit, LLVMGetOperand(both[i], 0)), constant_i32(unit, i),
                                      "");
     own = LLVMBuildBitCast(b, own, type_i32(unit), "");
-    LLVMValueRef exchange[4] = {constant_i32(unit, UINT32_MAX), own, constant_i32(unit, 1u << first->k),
+    LLVMValueRef exchange[4] = {constant_i32(unit, UINT32_MAX), own,
+                                constant_i32(unit, ptx_hardware_bits(unit, 1u << first->k)),
                                 constant_i32(unit, 31)};
     LLVMValueRef taken = call_known(unit, "llvm.nvvm.shfl.sync.bfly.i32", exchange, 4);
     /* The lower lane: its own first half below its partner's. The higher one: its own second half above. */
@@ -232,7 +233,7 @@ static bool has_half_stores(struct unit *unit) {
 }
 
 smelt_status pass_ptx_pairs(struct unit *unit) {
-    if (ptx_lanes_ordered(unit) || !divergence_whole_warps(&unit->request->shape)) return SMELT_OK;
+    if (!divergence_whole_warps(&unit->request->shape)) return SMELT_OK;
     if (!has_half_stores(unit)) return SMELT_OK;
     struct pairing *p = calloc(1, sizeof *p);
     if (!p) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for stores");

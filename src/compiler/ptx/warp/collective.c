@@ -83,40 +83,31 @@ static LLVMValueRef as_ordered(struct ptx_operation *o, LLVMValueRef bits) {
 }
 
 /* Of several zeros, the last lane's is the result: the sign depends on whether the highest lane with a zero
- * has a negative one. */
-static LLVMValueRef vote_zero(struct ptx_operation *o, LLVMValueRef value, LLVMValueRef bits) {
-    LLVMBuilderRef b = o->unit->builder;
-    LLVMValueRef zero = constant_i32(o->unit, 0), sign = constant_i32(o->unit, 0x80000000u);
-    LLVMValueRef zeros =
-        ptx_ballot(o, LLVMBuildFCmp(b, LLVMRealOEQ, value, LLVMConstNull(LLVMTypeOf(value)), ""));
-    LLVMValueRef negative = ptx_ballot(o, LLVMBuildICmp(b, LLVMIntEQ, bits, sign, ""));
-    LLVMValueRef is_positive =
-        LLVMBuildICmp(b, LLVMIntUGT, LLVMBuildXor(b, zeros, negative, ""), negative, "");
-    return LLVMBuildSelect(b, is_positive, zero, sign, "");
-}
-
-static LLVMValueRef replace_zero(struct ptx_operation *o, LLVMValueRef result, LLVMValueRef value,
-                                 LLVMValueRef bits) {
-    LLVMBuilderRef b = o->unit->builder;
-    LLVMValueRef magnitude = LLVMBuildAnd(b, result, constant_i32(o->unit, 0x7fffffffu), "");
-    LLVMValueRef is_zero = LLVMBuildICmp(b, LLVMIntEQ, magnitude, constant_i32(o->unit, 0), "");
-    return LLVMBuildSelect(b, is_zero, vote_zero(o, value, bits), result, "");
-}
-
-/* The same, but the lanes vote only if the result, which is the same in all of them, is a zero. */
-static LLVMValueRef replace_zero_rarely(struct ptx_operation *o, LLVMValueRef result, LLVMValueRef bits) {
-    static const char text[] = "{\n.reg .pred p;\n.reg .b32 z, n;\n"
-                               "mov.b32 $0, $1;\nshl.b32 z, $1, 1;\nsetp.ne.b32 p, z, 0;\n"
-                               "@p bra not_zero_${:uid};\nshl.b32 z, $2, 1;\nsetp.eq.b32 p, z, 0;\n"
-                               "vote.sync.ballot.b32 z, p, $3;\nsetp.eq.b32 p, $2, 0x80000000;\n"
-                               "vote.sync.ballot.b32 n, p, $3;\nxor.b32 z, z, n;\nsetp.gt.u32 p, z, n;\n"
-                               "selp.b32 $0, 0, 0x80000000, p;\nnot_zero_${:uid}:\n}";
+ * has a negative one. The lanes vote only if the result, which is the same in all of them, is a zero. */
+static LLVMValueRef replace_zero(struct ptx_operation *o, LLVMValueRef result, LLVMValueRef bits) {
+#define BEGIN                                                                                             \
+    "{\n.reg .pred p;\n.reg .b32 z, n, t;\nmov.b32 $0, $1;\nshl.b32 z, $1, 1;\nsetp.ne.b32 p, z, 0;\n"    \
+    "@p bra not_zero_${:uid};\nshl.b32 z, $2, 1;\nsetp.eq.b32 p, z, 0;\nvote.sync.ballot.b32 z, p, $3;\n" \
+    "setp.eq.b32 p, $2, 0x80000000;\nvote.sync.ballot.b32 n, p, $3;\n"
+#define END "xor.b32 z, z, n;\nsetp.gt.u32 p, z, n;\nselp.b32 $0, 0, 0x80000000, p;\nnot_zero_${:uid}:\n}"
+/* Exchanges bits of a vote, as ptx_metal_vote does. */
+#define EXCHANGE(vote, lower, distance)                                                                    \
+    "shr.b32 t, " vote ", " distance ";\nxor.b32 t, t, " vote ";\nand.b32 t, t, " lower ";\nxor.b32 " vote \
+    ", " vote ", t;\nshl.b32 t, t, " distance ";\nxor.b32 " vote ", " vote ", t;\n"
+#define ORDER(vote) EXCHANGE(vote, "0x00CC00CC", "6") EXCHANGE(vote, "0x0C0C0C0C", "2")
+    static const char plain[] = BEGIN END, ordered[] = BEGIN ORDER("z") ORDER("n") END;
+    const char *text = ptx_lanes_ordered(o->unit) ? ordered : plain;
     LLVMValueRef arguments[] = {result, bits, o->lanes.mask};
     /* "=&": $0 is written before $2 and $3 are read. */
     LLVMValueRef call = build_assembly(o->unit, text, "=&r,r,r,r", type_i32(o->unit), arguments, 3, false);
     unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
     LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                              LLVMCreateEnumAttribute(o->unit->context, convergent, 0));
+    if (o->lanes.mask == constant_i32(o->unit, UINT32_MAX)) {
+        LLVMMetadataRef node = LLVMMDNodeInContext2(o->unit->context, NULL, 0);
+        LLVMSetMetadata(call, LLVMGetMDKindIDInContext(o->unit->context, PTX_SAME, sizeof PTX_SAME - 1),
+                        LLVMMetadataAsValue(o->unit->context, node));
+    }
     return call;
 }
 
@@ -132,8 +123,7 @@ static LLVMValueRef reduce_extreme(struct ptx_operation *o, enum simd_operation 
     LLVMValueRef key = LLVMBuildSelect(b, is_nan, loser, as_ordered(o, bits), "");
     key = reduce_word(o, least ? SIMD_MIN_SIGNED : SIMD_MAX_SIGNED, key);
     LLVMValueRef result = as_ordered(o, key);
-    result = ptx_lanes_ordered(o->unit) ? replace_zero(o, result, value, bits)
-                                        : replace_zero_rarely(o, result, bits);
+    result = replace_zero(o, result, bits);
     return LLVMBuildBitCast(b, result, LLVMTypeOf(value), "");
 }
 

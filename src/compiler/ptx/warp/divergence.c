@@ -197,23 +197,29 @@ static bool analyse_block(struct divergence *d, int place) {
     return true;
 }
 
-static smelt_status find(struct unit *unit, bool in_group, struct divergence *d) {
-    *d = (struct divergence){.unit = unit, .in_group = in_group};
+static smelt_status find(struct divergence *d) {
     TRY(find_blocks(d));
     for (bool changed = !d->irreducible; changed && !d->arena.failed;) {
         changed = false;
         for (int place = 0; place < d->graph.block_count; place++) changed |= analyse_block(d, place);
     }
-    return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
+    return d->arena.failed ? unit_fail(d->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
                            : SMELT_OK;
 }
 
 smelt_status divergence_find(struct unit *unit, struct divergence *d) {
-    return find(unit, false, d);
+    *d = (struct divergence){.unit = unit};
+    return find(d);
+}
+
+smelt_status divergence_find_lowered(struct unit *unit, struct divergence *d) {
+    *d = (struct divergence){.unit = unit, .lowered = true};
+    return find(d);
 }
 
 smelt_status divergence_find_in_group(struct unit *unit, struct divergence *d) {
-    return find(unit, true, d);
+    *d = (struct divergence){.unit = unit, .in_group = true};
+    return find(d);
 }
 
 /* ---- Marks: metadata, which stays on branches while blocks change around them. */

@@ -10,6 +10,7 @@ struct divergence {
     struct unit *unit;
     struct arena arena;
     struct path_graph graph;
+    bool lowered;     /* positions are the hardware's registers */
     bool in_group;    /* all threads of a threadgroup are compared, not only the lanes of a warp */
     bool irreducible; /* some loop is entered in several places: nothing else was found */
     struct place_of_block *by_block;
@@ -20,6 +21,8 @@ struct divergence {
 /* Requires: nothing. A snapshot of blocks and branches; values that are added later count as equal in all
  * lanes. To be freed, after a failure too. */
 smelt_status divergence_find(struct unit *unit, struct divergence *d);
+/* The same of a module without smelt's intrinsics. */
+smelt_status divergence_find_lowered(struct unit *unit, struct divergence *d);
 /* The same of all threads of a threadgroup instead of a warp's lanes. */
 smelt_status divergence_find_in_group(struct unit *unit, struct divergence *d);
 /* The same of a function whose divergent branches are marked already; values are not looked at. */

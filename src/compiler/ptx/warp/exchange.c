@@ -16,8 +16,13 @@ LLVMValueRef ptx_lane(struct unit *unit) {
 }
 
 static LLVMValueRef take_word(struct ptx_operation *o, LLVMValueRef word, LLVMValueRef source) {
-    source = ptx_hardware_lane(o->unit, source);
-    LLVMValueRef arguments[4] = {o->lanes.mask, word, source, constant_i32(o->unit, 31)};
+    LLVMValueRef arguments[4] = {o->lanes.mask, word, NULL, constant_i32(o->unit, 31)};
+    uint64_t flipped;
+    if (ptx_flips_own(source, &flipped)) { /* no number of a lane is needed */
+        arguments[2] = constant_i32(o->unit, ptx_hardware_bits(o->unit, (unsigned)flipped));
+        return ptx_intrinsic(o->unit, "llvm.nvvm.shfl.sync.bfly.i32", arguments, 4);
+    }
+    arguments[2] = ptx_hardware_lane(o->unit, source);
     return ptx_intrinsic(o->unit, "llvm.nvvm.shfl.sync.idx.i32", arguments, 4);
 }
 
@@ -36,6 +41,8 @@ LLVMValueRef ptx_take(struct ptx_operation *o, LLVMValueRef value, LLVMValueRef 
 
 LLVMValueRef ptx_is_active(struct ptx_operation *o, LLVMValueRef index) {
     LLVMBuilderRef b = o->unit->builder;
+    uint64_t flipped;
+    if (!o->lanes.active && ptx_flips_own(index, &flipped)) return NULL;
     LLVMValueRef lanes = constant_i32(o->unit, SIMDGROUP_LANES);
     LLVMValueRef exists = LLVMBuildICmp(b, LLVMIntULT, index, lanes, "");
     if (!o->lanes.active) {

@@ -52,6 +52,13 @@ LLVMValueRef ptx_hardware_lane(struct unit *unit, LLVMValueRef lane) {
     return ptx_lanes_ordered(unit) ? moved(unit, to_hardware, lane) : lane;
 }
 
+bool ptx_flips_own(LLVMValueRef lane, uint64_t *flipped) {
+    if (!LLVMIsAInstruction(lane) || LLVMGetInstructionOpcode(lane) != LLVMXor) return false;
+    if (!is_constant_integer(LLVMGetOperand(lane, 1), flipped) || *flipped >= 32) return false;
+    LLVMValueRef own = LLVMGetOperand(lane, 0);
+    return LLVMIsAInstruction(own) && intrinsic_of(own) == INTRINSIC_LANE;
+}
+
 LLVMValueRef ptx_metal_thread(struct unit *unit, LLVMValueRef thread) {
     return ptx_lanes_ordered(unit) ? moved(unit, to_metal, thread) : thread;
 }

@@ -19,6 +19,9 @@ bool ptx_lanes_ordered(const struct unit *unit);
 /* The lane that runs thread `lane` of a simdgroup; either may be a mask of the bits of its number. */
 LLVMValueRef ptx_hardware_lane(struct unit *unit, LLVMValueRef lane);
 unsigned ptx_hardware_bits(const struct unit *unit, unsigned lane);
+/* Whether `lane` is the lane's own number with some bits flipped, as reductions and simd_shuffle_xor need it.
+ */
+bool ptx_flips_own(LLVMValueRef lane, uint64_t *flipped);
 /* The number of the thread that runs as number `thread` of the hardware's threads of a group. */
 LLVMValueRef ptx_metal_thread(struct unit *unit, LLVMValueRef thread);
 /* A vote: bit n becomes that of thread n. */

@@ -4,6 +4,7 @@
 #include "compiler/phases.h"
 #include "abi/simdgroup.h"
 #include "compiler/combine.h"
+#include "compiler/ptx/ptx.h"
 #include "compiler/ptx/warp/divergence.h"
 #include "compiler/uniform.h"
 
@@ -121,7 +122,38 @@ static uint64_t differing_in_group(const struct divergence *d, LLVMValueRef call
     return computes ? differing_in_operands(d, call, place) : ANY;
 }
 
+/* ---- Calls in the final form. */
+
+/* The operations of a warp whose lanes all get the same. The mask must name all: of lanes that perform the
+ * operation at different times, each set gets a result of its own. */
+static bool gives_all_the_same(LLVMValueRef call, const char *name) {
+    uint64_t mask, lane, bound;
+    bool reduces = strncmp(name, "llvm.nvvm.redux.sync.", 21) == 0;
+    if (reduces || strcmp(name, "llvm.nvvm.vote.ballot.sync") == 0)
+        return is_constant_integer(LLVMGetOperand(call, reduces ? 1 : 0), &mask) &&
+               (uint32_t)mask == UINT32_MAX;
+    if (strncmp(name, "llvm.nvvm.shfl.sync.idx.", 24) != 0) return false;
+    return is_constant_integer(LLVMGetOperand(call, 0), &mask) && (uint32_t)mask == UINT32_MAX &&
+           is_constant_integer(LLVMGetOperand(call, 2), &lane) &&
+           is_constant_integer(LLVMGetOperand(call, 3), &bound) && bound == SIMDGROUP_LANES - 1;
+}
+
+static uint64_t differing_lowered(const struct divergence *d, LLVMValueRef call, int place) {
+    static const char sreg[] = "llvm.nvvm.read.ptx.sreg.";
+    const char *name = called_name(call);
+    unsigned kind = LLVMGetMDKindIDInContext(d->unit->context, PTX_SAME, sizeof PTX_SAME - 1);
+    if (LLVMGetMetadata(call, kind)) return 0;
+    if (strncmp(name, sreg, sizeof sreg - 1) == 0) {
+        name += sizeof sreg - 1;
+        if (strncmp(name, "ctaid.", 6) == 0 || strncmp(name, "nctaid.", 7) == 0) return 0;
+        return strcmp(name, "tid.x") == 0 ? LANE_BITS : ANY; /* blocks have one dimension */
+    }
+    if (gives_all_the_same(call, name)) return 0;
+    return is_pure(call, name) && !ptx_is_convergent(call) ? differing_in_operands(d, call, place) : ANY;
+}
+
 static uint64_t differing_call(const struct divergence *d, LLVMValueRef call, int place) {
+    if (d->lowered) return differing_lowered(d, call, place);
     const struct code_shape *shape = &d->unit->request->shape;
     enum intrinsic intrinsic = intrinsic_of(call);
     uint64_t dimension = 3;
@@ -230,6 +262,8 @@ static uint64_t differing_integer(const struct divergence *d, LLVMValueRef instr
  * differing. */
 static uint64_t differing_load(const struct divergence *d, LLVMValueRef load, int place) {
     if (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic) return ANY;
+    /* Lanes that have parted unnoticed may load at different times: only what nothing changes is the same. */
+    if (d->lowered && !ptx_is_in_parameter(d->unit, LLVMGetOperand(load, 0), false)) return ANY;
     /* Compared in a group, the module is not yet retargeted: private memory is in the space 0. Addresses
      * there are equal, as loops over a thread's arrays compare them. */
     if (d->in_group && LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(load, 0))) == 0) return ANY;
