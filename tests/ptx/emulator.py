@@ -384,7 +384,7 @@ class Machine:
         """Of the lanes that take part; s32 in two's complement."""
         signed = name[-1] == "s32"
         numbers = [((self.read(thread, operands[1]) & 0xffffffff) ^ (signed << 31)) - (signed << 31) for thread in warp]
-        result = {"add": sum, "min": min, "max": max}[name[2]](numbers)
+        result = sum(numbers) if name[2] == "add" else min(numbers) if name[2] == "min" else max(numbers)
         for thread in warp:
             self.write(thread, operands[0], result, "b32")
 
@@ -478,7 +478,7 @@ class Machine:
             here = [t for t in running if t.pc == pc]
             self.counts[name[0]] = self.counts.get(name[0], 0) + 1
             taken = here if guard is None else [t for t in here if (self.read(t, guard[0]) & 1) != guard[1]]
-            if name[:2] == ("bra", "uni") or name[:2] == ["bra", "uni"]:
+            if name[0] == "bra" and "uni" in name:
                 for first in range(0, self.block, 32):
                     parted = len({thread in taken for thread in here if first <= thread.index < first + 32}) > 1
                     assert not parted, f"lanes part at a branch that all take alike: {operands}"
