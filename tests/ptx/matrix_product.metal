@@ -4,7 +4,7 @@
 #include <metal_simdgroup_matrix>
 using namespace metal;
 
-template <typename T, typename Sum, short BM, short BN, short BK, short WM, short WN, bool turned>
+template <typename T, typename Sum, short BM, short BN, short BK, short WM, short WN, bool turned, bool fenced = false>
 [[kernel, max_total_threads_per_threadgroup(WM *WN * 32)]] void
 product(const device T *a [[buffer(0)]], const device T *b [[buffer(1)]], device float *c [[buffer(2)]],
         const constant int3 &sizes [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]],
@@ -31,9 +31,11 @@ product(const device T *a [[buffer(0)]], const device T *b [[buffer(1)]], device
 #pragma clang loop unroll(full)
       for (short i = 0; i < TM; i++)
         for (short e = 0; e < 2; e++) as[i].thread_elements()[e] = a_tile[(top + 8 * i + row) * A_ROW + k + column + e];
+      if (fenced) simdgroup_barrier(mem_flags::mem_none);
 #pragma clang loop unroll(full)
       for (short j = 0; j < TN; j++)
         for (short e = 0; e < 2; e++) bs[j].thread_elements()[e] = b_tile[(k + row) * B_ROW + left + 8 * j + column + e];
+      if (fenced) simdgroup_barrier(mem_flags::mem_none);
 #pragma clang loop unroll(full)
       for (short i = 0; i < TM; i++)
 #pragma clang loop unroll(full)
@@ -48,6 +50,9 @@ product(const device T *a [[buffer(0)]], const device T *b [[buffer(1)]], device
       for (short e = 0; e < 2; e++)
         c[(group.y * BM + top + 8 * i + row) * n + group.x * BN + left + 8 * j + column + e] = sums[i][j].thread_elements()[e];
 }
+#define FENCED(name, T, Sum, bm, bn, bk, wm, wn, turned)                                \
+  template [[host_name(#name)]] [[kernel]] decltype(product<T, Sum, bm, bn, bk, wm, wn, turned, true>) product<T, Sum, bm, bn, bk, wm, wn, turned, true>;
+FENCED(half_fenced_64x64x16, half, float, 64, 64, 16, 2, 2, false)
 #define INSTANTIATE(name, T, Sum, bm, bn, bk, wm, wn, turned)                           \
   template [[host_name(#name)]] [[kernel]] decltype(product<T, Sum, bm, bn, bk, wm, wn, turned>) product<T, Sum, bm, bn, bk, wm, wn, turned>;
 INSTANTIATE(half_64x64x16, half, float, 64, 64, 16, 2, 2, false)

@@ -74,7 +74,7 @@ def check_quick(function, threads, products):
 def check(function, threads, mma, extra=(), loads=0, products=0):
     """mma: how often a warp's text has the instruction with this name; None: the plain form. loads: how many ldmatrix.
     products: how many calls of the function that multiplies."""
-    kind, bm, bn, bk = re.match(r"(half|bfloat|float)_(?:sums_)?(\d+)x(\d+)x(\d+)$", function).groups()
+    kind, bm, bn, bk = re.match(r"(half|bfloat|float)_(?:sums_|fenced_)?(\d+)x(\d+)x(\d+)$", function).groups()
     bm, bn, depth, turned = int(bm), int(bn), 2 * int(bk), function in ("half_32x32x32", "float_24x40x8")
     a = [[(i * 7 + k * 3) % 11 - 5 for k in range(depth)] for i in range(bm)]
     limit = 1 if "bfloat_sums" in function else 3  # sums that 8 bits hold
@@ -109,6 +109,15 @@ def check(function, threads, mma, extra=(), loads=0, products=0):
     if "64x64" in function:
         assert "0 bytes stack frame, 0 bytes spill stores" in made.stderr, f"{function}: {made.stderr}"
     return f"{function}: right; {re.search('Used (.*?) registers', made.stderr).group(1)} registers"
+
+
+def check_adjacent(function):
+    """simdgroup_barrier(mem_none) between loads: the left operand of a product of twice the depth still comes from one instruction."""
+    text = ptx_of(function, 128)
+    loaded = re.findall(r"ldmatrix\S*x4\.shared\.b16 (\{.*?\})", text)
+    taken = set(re.findall(r"mma\.sync\S*m16n8k16\S* \{.*?\}, (\{.*?\})", text))
+    assert taken and taken <= set(loaded), f"{function}: left operands {taken} are loaded apart: {loaded}"
+    return f"{function}: operands are loaded together"
 
 
 DEEP, FLAT = "m16n8k16.row.col.f32.{0}.{0}.f32", "m16n8k8.row.col.f32.{0}.{0}.f32"
@@ -357,12 +366,14 @@ def main():
     for function, kind, loads in (("loaded_nn", "f16", 2), ("loaded_nt", "f16", 2), ("loaded_tn", "bf16", 2), ("loaded_tt", "f16", 2),
                                   ("device_nt", "bf16", 0), ("device_tn", "f16", 0), ("float_nt", "f32", 0), ("given_nt", "f16", None)):
         print(check_loaded(function, kind, loads))
+    print(check_adjacent("half_fenced_64x64x16"))
     print(check("float_24x40x8", 32, None))
     if makes_quick_code():
         print(check_quick("float_24x40x8", 32, 15))
     print(check("float_24x40x8", 32, (FLAT.format("tf32"), 10), ("--math", "relaxed")))
     if "SMELT_TEST_FULL" in os.environ:  # the emulator takes seconds for each
         print(check("half_64x64x16", 128, (DEEP.format("f16"), 8), loads=4))
+        print(check("half_fenced_64x64x16", 128, (DEEP.format("f16"), 8), loads=4))
         print(check("float_64x64x16", 128, None))
         print(check("float_64x64x16", 128, (FLAT.format("tf32"), 16), ("--math", "fast")))
 

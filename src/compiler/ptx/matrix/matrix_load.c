@@ -24,6 +24,13 @@ bool matrix_is_barrier(LLVMValueRef instruction) {
     return !known || !(line & BARRIER_ORDERS_NOTHING);
 }
 
+/* simdgroup_barrier(mem_flags::mem_none): loads may pass it. */
+static bool orders_nothing(LLVMValueRef instruction) {
+    uint64_t flags = 1;
+    return intrinsic_of(instruction) == INTRINSIC_SIMDGROUP_BARRIER && LLVMGetNumArgOperands(instruction) &&
+           is_constant_integer(LLVMGetOperand(instruction, 0), &flags) && flags == 0;
+}
+
 bool matrix_may_write(LLVMValueRef instruction, unsigned space) {
     if (LLVMIsAStoreInst(instruction)) {
         unsigned stored = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(instruction, 1)));
@@ -83,7 +90,7 @@ LLVMValueRef matrix_later_unwritten(LLVMValueRef a, LLVMValueRef b, unsigned spa
     if (LLVMGetInstructionParent(a) != LLVMGetInstructionParent(b)) return NULL;
     for (int turn = 0; turn < 2; turn++) {
         LLVMValueRef from = turn ? b : a, to = turn ? a : b, i = from;
-        while (i && i != to && !matrix_may_write(i, space) && !matrix_is_barrier(i))
+        while (i && i != to && !matrix_may_write(i, space) && (!matrix_is_barrier(i) || orders_nothing(i)))
             i = LLVMGetNextInstruction(i);
         if (i == to) return to;
     }

@@ -86,17 +86,24 @@ static LLVMValueRef only_user(LLVMValueRef value) {
     return use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
 }
 
-/* Whether its result goes directly to the tensor cores. */
-static bool is_for_tensor(LLVMValueRef instruction) {
-    while (instruction && !LLVMIsAPHINode(instruction) && only_converts(instruction))
-        instruction = only_user(instruction);
-    return instruction && intrinsic_of(instruction) == INTRINSIC_TO_TENSOR;
+#define MOST_STEPS 8 /* conversions, and phis, on the way to the tensor cores */
+
+/* Whether a result goes to the tensor cores, in this round of a loop or in the next. LLVM may carry a sum as
+ * an integer, and convert it each time. */
+static bool is_for_tensor(LLVMValueRef value, int steps) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (intrinsic_of(user) == INTRINSIC_TO_TENSOR) return true;
+        bool passes = LLVMIsAPHINode(user) || only_converts(user);
+        if (passes && steps > 0 && is_for_tensor(user, steps - 1)) return true;
+    }
+    return false;
 }
 
 static bool turn_conversion(struct matrices *m, LLVMValueRef moved, LLVMValueRef conversion) {
     if (!only_converts(conversion) || !matrix_is_together(m, LLVMGetInstructionParent(conversion)))
         return false;
-    if (only_user(moved) != conversion && !is_for_tensor(conversion)) return false;
+    if (only_user(moved) != conversion && !is_for_tensor(conversion, MOST_STEPS)) return false;
     LLVMPositionBuilderBefore(m->unit->builder, LLVMGetNextInstruction(conversion));
     LLVMValueRef back = matrix_mark_from_tensor(m, conversion);
     LLVMReplaceAllUsesWith(conversion, back);
