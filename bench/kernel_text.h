@@ -27,7 +27,7 @@ extern const char kernel_text_tensor_fp8[];
 extern const char kernel_text_peers_tensor[]; /* bench/tensor/peers_tensor.py */
 extern const char kernel_text_ml_matvec[];
 extern const char kernel_text_ml_matmat[];
-extern const char kernel_text_ml_attention[];
+extern const char kernel_text_ml_attention[], kernel_text_gpu_attention[];
 extern const char kernel_text_ml_rows[];
 extern const char kernel_text_peers[];                                   /* bench/peers.py */
 extern const char kernel_text_peers_gpu[];                               /* bench/gpu/peers_gpu.py */

@@ -38,6 +38,10 @@ static const struct bench_job jobs[] = {
     {"matmat-f16", bench_gpu_matmat},
     {"matmat-q4_0", bench_gpu_matmat},
     {"attention", bench_gpu_attention},
+    {"attention-8", bench_gpu_attention},
+    {"attention-8-128", bench_gpu_attention},
+    {"attention-32", bench_gpu_attention},
+    {"attention-32-128", bench_gpu_attention},
     {"straight-product", bench_gpu_straight},
     {0},
 };

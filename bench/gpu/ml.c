@@ -14,7 +14,6 @@
 #define OWN_TOKENS 32 /* likewise */
 #define ROTATED_BYTES (INT64_C(512) << 20)
 #define MOST_COPIES 48
-#define HEAD 64
 #define SAMPLES 64
 
 struct ml_job {
@@ -214,20 +213,20 @@ smelt_status bench_gpu_matmat(struct bench *bench, const char *name) {
 static bool check_attention(void *context, const void *output, char *message, size_t size) {
     struct ml_job *job = context;
     const float *q = job->first[0], *k = job->first[1], *v = job->first[2], *out = output;
-    int64_t keys = job->sizes[1], head = (int64_t)job->sizes[0] * HEAD;
+    int64_t keys = job->sizes[1], depth = job->sizes[2], head = (int64_t)job->sizes[0] * depth;
     double *weights = malloc((size_t)keys * sizeof *weights);
     bool right = weights != NULL;
     for (int64_t query = 5; right && query < job->sizes[0]; query += job->sizes[0] / SAMPLES + 1) {
         double total = 0;
         for (int64_t key = 0; key < keys; key++) {
             double score = 0;
-            for (int i = 0; i < HEAD; i++) score += (double)q[query * HEAD + i] * k[key * HEAD + i];
+            for (int64_t i = 0; i < depth; i++) score += (double)q[query * depth + i] * k[key * depth + i];
             total += weights[key] = exp(score * job->scale);
         }
-        for (int i = 0; right && i < HEAD; i++) {
+        for (int64_t i = 0; right && i < depth; i++) {
             double sum = 0;
-            for (int64_t key = 0; key < keys; key++) sum += weights[key] * v[key * HEAD + i];
-            right = is_near(job, out[query * HEAD + i], sum / total, query * HEAD + i, message, size);
+            for (int64_t key = 0; key < keys; key++) sum += weights[key] * v[key * depth + i];
+            right = is_near(job, out[query * depth + i], sum / total, query * depth + i, message, size);
         }
     }
     for (int64_t i = head; right && i < smelt_array_size(job->out); i++)
@@ -236,24 +235,46 @@ static bool check_attention(void *context, const void *output, char *message, si
     return right;
 }
 
+/* Four simdgroups per threadgroup, which have eight queries each, or together. */
+struct attention_form {
+    const char *job, *function;
+    uint32_t depth, queries; /* of a head; per threadgroup */
+    const char *peer;
+};
+static const struct attention_form attention_forms[] = {
+    {"attention", "matrices", 64, 32, "attention"},
+    {"attention-8", "eight_64", 64, 8, "attention"},
+    {"attention-8-128", "eight_128", 128, 8, "attention-128"},
+    {"attention-32", "staged_64", 64, 32, "attention"},
+    {"attention-32-128", "staged_128", 128, 32, "attention-128"},
+};
+
+static const struct attention_form *form_of(const char *job) {
+    size_t i = 0;
+    while (strcmp(attention_forms[i].job, job) != 0) i++;
+    return &attention_forms[i];
+}
+
 smelt_status bench_gpu_attention(struct bench *bench, const char *name) {
+    const struct attention_form *form = form_of(name);
+    bool shared = strcmp(form->function, "matrices") == 0;
     uint32_t length = bench->quick ? 64 : 4096, heads = bench->quick ? 2 : 16;
     struct ml_job job = {.gpu = bench->shared,
                          .name = name,
                          .tolerance = 4e-3, /* weights of keys are rounded to half */
                          .size = 0.05,
-                         .sizes = {length, length},
-                         .scale = 0.125f};
+                         .sizes = {length, length, form->depth},
+                         .scale = form->depth == 64 ? 0.125f : 0.08838835f};
     struct {
         uint32_t queries, keys;
         float scale;
     } sizes = {length, length, job.scale};
-    smelt_shape shape = SHAPE_OF(heads, length, HEAD);
+    smelt_shape shape = SHAPE_OF(heads, length, form->depth);
+    int64_t own = (int64_t)length * form->depth;
     smelt_status status = gpu_new(SMELT_FLOAT32, shape, &job.out);
     for (int i = 0; status == SMELT_OK && i < 3; i++) {
-        status =
-            gpu_random(SMELT_FLOAT16, shape, (int64_t)length * HEAD, 52 + (uint64_t)i, -2, 2, &job.arrays[i]);
-        if (status == SMELT_OK) job.first[i] = gpu_first_values(job.arrays[i], (int64_t)length * HEAD);
+        status = gpu_random(SMELT_FLOAT16, shape, own, 52 + (uint64_t)i, -2, 2, &job.arrays[i]);
+        if (status == SMELT_OK) job.first[i] = gpu_first_values(job.arrays[i], own);
         if (!job.first[i]) status = SMELT_ERROR_OUT_OF_MEMORY;
     }
     smelt_dispatch_desc desc = {.buffers = {{.array = job.arrays[0]},
@@ -261,15 +282,16 @@ smelt_status bench_gpu_attention(struct bench *bench, const char *name) {
                                             {.array = job.arrays[2]},
                                             {.array = job.out},
                                             {.bytes = &sizes, .size = sizeof sizes}},
-                                .groups = {length / 32, heads, 1},
+                                .groups = {length / form->queries, heads, 1},
                                 .threadgroup = {128, 1, 1}};
     if (status == SMELT_OK)
-        status = gpu_add_launch(job.gpu, &job.launches, "ml_attention.metal", kernel_text_ml_attention,
-                                "matrices", &desc);
+        status = gpu_add_launch(job.gpu, &job.launches, shared ? "ml_attention.metal" : "gpu_attention.metal",
+                                shared ? kernel_text_ml_attention : kernel_text_gpu_attention, form->function,
+                                &desc);
     if (status == SMELT_OK) {
         struct contest contest =
-            contest_of(&job, 4.0 * heads * (double)length * length * HEAD, "FLOP", 2, check_attention);
-        gpu_enter_peer(&contest, PYTORCH, "attention");
+            contest_of(&job, 4.0 * heads * (double)length * (double)own, "FLOP", 2, check_attention);
+        gpu_enter_peer(&contest, PYTORCH, form->peer);
         enter(&contest, &job, PYTORCH, (struct bench_bar){0});
         status = gpu_contest_run(&contest);
     }

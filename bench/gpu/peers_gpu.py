@@ -76,10 +76,12 @@ def matmat():
     return lambda: torch.mm(x, w.T)
 
 
-def attention():
-    shape = (1, 2, 64, 64) if QUICK else (1, 16, 4096, 64)
-    q, k, v = (torch.randn(shape, device=GPU, dtype=torch.float16) for _ in range(3))
-    return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+def attention(depth):
+    def job():
+        shape = (1, 2, 64, depth) if QUICK else (1, 16, 4096, depth)
+        q, k, v = (torch.randn(shape, device=GPU, dtype=torch.float16) for _ in range(3))
+        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    return job
 
 
 JOBS = {
@@ -93,7 +95,8 @@ JOBS = {
     "grid-sample-vjp-nchw": sample_vjp(False),
     "inverse": inverse,
     "matmat": matmat,
-    "attention": attention,
+    "attention": attention(64),
+    "attention-128": attention(128),
     "matmul-f32": matmul(torch.float32),
     "matmul-f16": matmul(torch.float16),
     "matmul-bf16": matmul(torch.bfloat16),

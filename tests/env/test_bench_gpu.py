@@ -13,7 +13,8 @@ KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
 JOBS = {"copy", "launch", "exp", "exp-64", "exp-256", "exp-1024", "swiglu-bf16", "swiglu-f16", "gelu-bf16", "gelu-f16", "residual-bf16",
         "residual-f16", "transpose-read", "broadcast", "scale-rows", "layer-norm", "softmax", "rms-norm", "grid-sample", "grid-sample-vjp", "inverse", "matmul",
         "matmul2d-4096", "matmul2d-8192", "matvec-q4_0", "matvec-q5_0", "matvec-q8_0", "matvec-mxfp4", "matvec-q4_K", "matvec-q6_K",
-        "matmat-f16", "matmat-q4_0", "attention", "straight-product"}
+        "matmat-f16", "matmat-q4_0", "attention", "attention-8", "attention-8-128", "attention-32", "attention-32-128",
+        "straight-product"}
 
 
 def why_no_gpu(scratch):
