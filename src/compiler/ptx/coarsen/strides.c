@@ -8,6 +8,8 @@
  * Which arguments are tested is an estimate: it decides about speed only. Requires: the retargeted module.
  * Maintains: what the code does. */
 #include "compiler/flow.h"
+#include "compiler/ptx/coarsen/strides.h"
+#include "compiler/ptx/coarsen/sums.h"
 #include "compiler/ptx/coarsen/twin.h"
 
 #include "base/text.h"
@@ -17,8 +19,7 @@
 #define MOST_ARGUMENTS 8
 #define MOST_ZEROS 9           /* of an argument that are asked for */
 #define MOST_INSTRUCTIONS 6000 /* of a kernel that is copied */
-#define MOST_LEAVES 12
-#define MOST_ACCESSES 256 /* of a block */
+#define MOST_ACCESSES 256      /* of a block */
 #define DEPTH 24
 #define MOST_STEPS 4000
 
@@ -35,7 +36,6 @@ struct wish {
 
 struct search {
     struct unit *unit;
-    LLVMBasicBlockRef entry;
     struct wish all;
     LLVMValueRef phis[DEPTH]; /* being examined */
     int phi_count, steps;
@@ -44,19 +44,19 @@ struct search {
 
 /* ---- Arguments. */
 
-static bool is_invariant(struct search *s, LLVMValueRef load) {
-    unsigned kind = LLVMGetMDKindIDInContext(s->unit->context, "invariant.load", 14);
+static bool is_invariant(struct unit *unit, LLVMValueRef load) {
+    unsigned kind = LLVMGetMDKindIDInContext(unit->context, "invariant.load", 14);
     return LLVMIsALoadInst(load) && LLVMGetMetadata(load, kind);
 }
 
-/* A constant place in what the launch passed, which the code reads in any case. */
-static bool is_argument(struct search *s, LLVMValueRef value) {
-    if (!is_invariant(s, value) || LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind) return false;
+bool ptx_is_argument(struct unit *unit, LLVMValueRef value) {
+    LLVMValueRef parameter = LLVMGetParam(unit->entry, 0);
+    if (!is_invariant(unit, value) || LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind) return false;
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
     if (width != 16 && width != 32 && width != 64) return false;
     LLVMValueRef address = LLVMGetOperand(value, 0);
     for (int depth = 0; depth < 8; depth++) {
-        if (address == LLVMGetParam(s->unit->entry, 0)) return true;
+        if (address == parameter) return true;
         if (LLVMIsAGetElementPtrInst(address) ? !LLVMIsAConstantInt(LLVMGetOperand(address, 1))
                                               : !LLVMIsAAddrSpaceCastInst(address))
             break;
@@ -64,9 +64,11 @@ static bool is_argument(struct search *s, LLVMValueRef value) {
         address = LLVMGetOperand(address, 0);
     }
     /* Behind a pointer: read at the start of the code only. */
-    if (!is_invariant(s, address) || LLVMGetInstructionParent(value) != s->entry) return false;
+    if (!is_invariant(unit, address) ||
+        LLVMGetInstructionParent(value) != LLVMGetEntryBasicBlock(unit->entry))
+        return false;
     for (LLVMValueRef place = LLVMGetOperand(address, 0);; place = LLVMGetOperand(place, 0)) {
-        if (place == LLVMGetParam(s->unit->entry, 0)) return true;
+        if (place == parameter) return true;
         if (!LLVMIsAGetElementPtrInst(place) || LLVMGetNumOperands(place) > 2 ||
             !LLVMIsAConstantInt(LLVMGetOperand(place, 1)))
             return false;
@@ -189,7 +191,7 @@ static void want_operation(struct search *s, struct wish *wish, LLVMValueRef val
 
 static void want(struct search *s, struct wish *wish, LLVMValueRef value, unsigned zeros, int depth) {
     if (wish->fails || !zeros || ptx_known_zeros(s->unit, value) >= zeros) return;
-    if (is_argument(s, value))
+    if (ptx_is_argument(s->unit, value))
         want_argument(wish, value, zeros);
     else if (depth && LLVMIsAInstruction(value) && ++s->steps < MOST_STEPS)
         want_operation(s, wish, value, zeros, depth - 1);
@@ -212,72 +214,17 @@ static bool want_address(struct search *s, LLVMValueRef address, unsigned zeros)
 
 /* ---- Accesses that would gain. */
 
-/* An address as a sum of a constant and of others, each some times: with wrapped sums taken as plain ones. */
-struct sum {
-    LLVMValueRef leaves[MOST_LEAVES];
-    uint64_t times[MOST_LEAVES];
-    int count;
-    int64_t number;
-    bool fails;
-};
-
-static void add_leaf(struct sum *sum, LLVMValueRef leaf, uint64_t times) {
-    for (int i = 0; i < sum->count; i++)
-        if (sum->leaves[i] == leaf) {
-            sum->times[i] += times;
-            return;
-        }
-    if (sum->count == MOST_LEAVES) {
-        sum->fails = true;
-        return;
-    }
-    sum->leaves[sum->count] = leaf;
-    sum->times[sum->count++] = times;
-}
-
-static void take_apart(struct search *s, struct sum *sum, LLVMValueRef value, uint64_t times, int depth) {
-    uint64_t number;
-    if (LLVMIsAConstantInt(value)) {
-        sum->number += (int64_t)times * LLVMConstIntGetSExtValue(value);
-        return;
-    }
-    LLVMOpcode opcode = LLVMIsAInstruction(value) && depth ? LLVMGetInstructionOpcode(value) : LLVMRet;
-    LLVMValueRef first = opcode == LLVMRet ? NULL : LLVMGetOperand(value, 0);
-    bool sums = opcode == LLVMAdd || (opcode == LLVMOr && LLVMGetIsDisjoint(value));
-    if (sums || (opcode == LLVMGetElementPtr && LLVMGetNumOperands(value) == 2)) {
-        uint64_t step = sums ? 1 : LLVMABISizeOfType(s->unit->layout, LLVMGetGEPSourceElementType(value));
-        take_apart(s, sum, first, times, depth - 1);
-        take_apart(s, sum, LLVMGetOperand(value, 1), times * step, depth - 1);
-    } else if (opcode == LLVMZExt || opcode == LLVMSExt) {
-        take_apart(s, sum, first, times, depth - 1);
-    } else if (opcode == LLVMShl && is_constant_integer(LLVMGetOperand(value, 1), &number) && number < 32) {
-        take_apart(s, sum, first, times << number, depth - 1);
-    } else {
-        add_leaf(sum, value, times);
-    }
-}
-
-static bool differ_by_number(const struct sum *a, const struct sum *b) {
-    if (a->fails || b->fails || a->count != b->count) return false;
-    for (int i = 0; i < a->count; i++) {
-        int k = 0;
-        while (k < b->count && b->leaves[k] != a->leaves[i]) k++;
-        if (k == b->count || a->times[i] != b->times[k]) return false;
-    }
-    return true;
-}
-
 struct access {
     LLVMValueRef load;
-    struct sum sum;
+    struct address_sum sum;
     int64_t bytes;
 };
 
-static bool is_narrow_load(struct search *s, LLVMValueRef i) {
+bool ptx_is_narrow_load(struct unit *unit, LLVMValueRef i) {
     return LLVMIsALoadInst(i) && !LLVMGetVolatile(i) && LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic &&
-           !is_invariant(s, i) &&
+           !is_invariant(unit, i) &&
            LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 0))) == PTX_GLOBAL &&
-           LLVMABISizeOfType(s->unit->layout, LLVMTypeOf(i)) <= 8;
+           LLVMABISizeOfType(unit->layout, LLVMTypeOf(i)) <= 8;
 }
 
 /* The run of neighbours that begins with this access, in bytes; 0: another comes before it. */
@@ -286,7 +233,8 @@ static int64_t run_from(const struct access *all, int count, int first) {
     for (int turn = 0; turn < 16; turn++) {
         bool longer = false;
         for (int i = 0; i < count; i++) {
-            if (all[i].bytes != all[first].bytes || !differ_by_number(&all[first].sum, &all[i].sum)) continue;
+            if (all[i].bytes != all[first].bytes || !ptx_differ_by_number(&all[first].sum, &all[i].sum))
+                continue;
             int64_t apart = all[i].sum.number - all[first].sum.number;
             if (apart == -all[i].bytes) return 0;
             if (apart == bytes) bytes += all[i].bytes, longer = true;
@@ -297,12 +245,13 @@ static int64_t run_from(const struct access *all, int count, int first) {
 }
 
 static void look_at_loads(struct search *s, LLVMBasicBlockRef block, struct access *all) {
+    static const struct assumptions nothing = {0};
     int count = 0;
     FOR_EACH_INSTRUCTION(i, block) {
-        if (!is_narrow_load(s, i) || count == MOST_ACCESSES) continue;
+        if (!ptx_is_narrow_load(s->unit, i) || count == MOST_ACCESSES) continue;
         struct access *a = &all[count++];
         *a = (struct access){.load = i, .bytes = (int64_t)LLVMABISizeOfType(s->unit->layout, LLVMTypeOf(i))};
-        take_apart(s, &a->sum, LLVMGetOperand(i, 0), 1, DEPTH);
+        ptx_add_to_sum(s->unit, &a->sum, LLVMGetOperand(i, 0), 1, &nothing, DEPTH);
     }
     for (int i = 0; i < count; i++) {
         int64_t run = run_from(all, count, i);
@@ -324,7 +273,7 @@ static void look_at_matrices(struct search *s, LLVMBasicBlockRef block) {
                 if (!LLVMIsACastInst(value) && LLVMGetInstructionOpcode(value) != LLVMShl) break;
                 value = LLVMGetOperand(value, 0);
             }
-            if (!LLVMIsALoadInst(value) || !is_narrow_load(s, value)) continue;
+            if (!LLVMIsALoadInst(value) || !ptx_is_narrow_load(s->unit, value)) continue;
             s->lenient = true;
             (void)want_address(s, LLVMGetOperand(value, 0), 4);
             s->lenient = false;
@@ -347,10 +296,9 @@ static LLVMValueRef hidden(struct unit *unit, LLVMValueRef value) {
                         LLVMTypeOf(value), &value, 1, false);
 }
 
-/* The same load, at the builder's place. */
-static LLVMValueRef read_again(struct unit *unit, LLVMValueRef value) {
+LLVMValueRef ptx_read_argument(struct unit *unit, LLVMValueRef value) {
     if (!LLVMIsAInstruction(value)) return value;
-    LLVMValueRef address = read_again(unit, LLVMGetOperand(value, 0));
+    LLVMValueRef address = ptx_read_argument(unit, LLVMGetOperand(value, 0));
     LLVMValueRef copy = LLVMInstructionClone(value);
     LLVMSetOperand(copy, 0, address);
     LLVMInsertIntoBuilder(unit->builder, copy);
@@ -363,7 +311,7 @@ static LLVMValueRef build_test(struct search *s, struct twin *twin) {
     LLVMValueRef rest = NULL;
     LLVMPositionBuilderAtEnd(b, twin->choice);
     for (int i = 0; i < s->all.count; i++) {
-        LLVMValueRef value = hidden(unit, read_again(unit, s->all.arguments[i].load));
+        LLVMValueRef value = hidden(unit, ptx_read_argument(unit, s->all.arguments[i].load));
         value = LLVMBuildIntCast2(b, value, type_i32(unit), false, "");
         value = LLVMBuildAnd(b, value, constant_i32(unit, (1u << s->all.arguments[i].zeros) - 1), "");
         rest = rest ? LLVMBuildOr(b, rest, value, "") : value;
@@ -409,9 +357,7 @@ static smelt_status build(struct search *s) {
 
 /* ---- The pass. */
 
-/* Whether the kernel is small enough and its threads meet: other kernels are coarsened. If so, *products: it
- * has products of matrices. */
-static bool is_wanted(struct unit *unit, bool *products) {
+bool ptx_wants_versions(struct unit *unit, bool *products) {
     int count = 0;
     bool meets = false;
     FOR_EACH_BLOCK(block, unit->entry)
@@ -426,8 +372,8 @@ static bool is_wanted(struct unit *unit, bool *products) {
 
 smelt_status pass_ptx_strides(struct unit *unit) {
     bool products = false;
-    if (!unit->request->shape.aligned || !is_wanted(unit, &products)) return SMELT_OK;
-    struct search s = {.unit = unit, .entry = LLVMGetEntryBasicBlock(unit->entry)};
+    if (!unit->request->shape.aligned || !ptx_wants_versions(unit, &products)) return SMELT_OK;
+    struct search s = {.unit = unit};
     struct arena arena = {0};
     struct flow flow;
     smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
