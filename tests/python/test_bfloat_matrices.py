@@ -159,6 +159,77 @@ def test_infinities_and_nans_stay_in_every_mode():
         assert np.all(np.isnan(c[1])) and np.all(np.isinf(c[0])) and np.all(np.isfinite(c[2:])), mode
 
 
+# A loop over staged tiles in a loop over results, in which each tile may be left out, end the loop, or need the sums.
+TILES = HEAD + """
+kernel void product(device const bfloat *a [[buffer(0)]], device const bfloat *b [[buffer(1)]], device float *c [[buffer(2)]],
+                    constant uint3 &size [[buffer(3)]], device const int *kinds [[buffer(4)]],
+                    uint me [[thread_index_in_threadgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup bfloat left[32 * DEPTH], right[DEPTH * 64];
+    const uint results = size.x, tiles = size.y, k = tiles * DEPTH;
+    simdgroup_float8x8 sums[2][4];
+    for (uint result = 0; result < results; result++) {
+        for (uint i = 0; i < 2; i++)
+            for (uint j = 0; j < 4; j++) sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        for (uint tile = 0; tile < tiles; tile++) {
+            const int kind = kinds[result * tiles + tile];
+            if (kind == 3) break;
+            if (kind == 2) continue;
+            for (uint e = me; e < 32 * DEPTH; e += 128) left[e] = a[(result * 32 + e / DEPTH) * k + tile * DEPTH + e % DEPTH];
+            for (uint e = me; e < DEPTH * 64; e += 128) right[e] = b[(tile * DEPTH + e / 64) * 64 + e % 64];
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            for (uint t = 0; t < size.z; t += 8) {
+                simdgroup_bfloat8x8 l[2], r[4];
+                for (uint i = 0; i < 2; i++) simdgroup_load(l[i], left + (simdgroup / 2 * 16 + i * 8) * DEPTH + t, DEPTH);
+                for (uint j = 0; j < 4; j++) simdgroup_load(r[j], right + t * 64 + simdgroup % 2 * 32 + j * 8, 64);
+                for (uint i = 0; i < 2; i++)
+                    for (uint j = 0; j < 4; j++) simdgroup_multiply_accumulate(sums[i][j], l[i], r[j], sums[i][j]);
+            }
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            SCALE
+        }
+        for (uint i = 0; i < 2; i++)
+            for (uint j = 0; j < 4; j++)
+                simdgroup_store(sums[i][j], c + (result * 32 + simdgroup / 2 * 16 + i * 8) * 64 + simdgroup % 2 * 32 + j * 8, 64);
+    }
+}
+"""
+SCALE = """if (kind == 1)
+                for (uint i = 0; i < 2; i++)
+                    for (uint j = 0; j < 4; j++) {
+                        sums[i][j].thread_elements()[0] *= 0.5f;
+                        sums[i][j].thread_elements()[1] *= 0.5f;
+                    }"""
+
+
+@pytest.mark.parametrize("depth", [8, 16, 24, 64])
+@pytest.mark.parametrize("scale", ["", SCALE], ids=["added", "scaled"])
+def test_loops_over_tiles_need_sums_at_any_time(depth, scale):
+    generator = np.random.default_rng()
+    for results, tiles in ((1, 1), (2, 5), (3, 12)):
+        k = tiles * depth
+        a, b = random_bfloats(generator, results * 32, k), random_bfloats(generator, k, 64)
+        kinds = generator.choice([0, 1, 2, 3], size=(results, tiles), p=[0.6, 0.2, 0.15, 0.05]).astype(np.int32)
+        expected, bound = np.zeros((results, 32, 64)), np.full((results, 32, 64), 1e-30)
+        for result in range(results):
+            rows = a[result * 32:result * 32 + 32].astype(np.float64)
+            for tile, kind in enumerate(kinds[result]):
+                if kind == 3:
+                    break
+                if kind == 2:
+                    continue
+                at = slice(tile * depth, tile * depth + depth)
+                factor = 0.5 if scale and kind == 1 else 1
+                expected[result] = factor * (expected[result] + rows[:, at] @ b[at].astype(np.float64))
+                bound[result] = factor * (bound[result] + np.abs(rows[:, at]) @ np.abs(b[at].astype(np.float64)))
+        text = TILES.replace("SCALE", scale).replace("DEPTH", str(depth))
+        for mode in ("safe", "relaxed"):
+            c = np.full((results * 32, 64), 1e30, np.float32)
+            library(text, compile_options={"math_mode": mode}).function("product")(
+                a, b, c, np.array([results, tiles, depth, 0], np.uint32), kinds, groups=(1,), group_size=128, device="cpu")
+            error = np.abs(c.reshape(expected.shape) - expected) / (bound * 2 * k * EPSILON["float"] + 1e-30)
+            assert np.max(error) <= 1, (mode, results, tiles, np.max(error), kinds.tolist())
+
+
 BLOCKS = "smelt_runtime_gang_matrices"  # products of several rounds, by AMX
 
 
