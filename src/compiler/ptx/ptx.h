@@ -41,13 +41,11 @@ smelt_status pass_ptx_scaled(struct unit *unit);
  * is left, no debug information either. */
 smelt_status pass_ptx_retarget(struct unit *unit);
 
+/* sunk.c — stores that follow several ways go back to their ends, where neighbours are stored. */
+smelt_status pass_ptx_sunk(struct unit *unit);
+
 /* guards.c — chains of guarded accesses get a form that loads first, for the case that all guards hold. */
 smelt_status pass_ptx_guards(struct unit *unit);
-
-/* quotients.c — 64-bit arithmetic on numbers that have 32 bits is done in 32. */
-smelt_status pass_ptx_quotients(struct unit *unit);
-/* dimensions.c — versions of the code for small numbers of dimensions. */
-smelt_status pass_ptx_dimensions(struct unit *unit);
 
 /* strides.c — a second version of the code for strides that are multiples. */
 smelt_status pass_ptx_strides(struct unit *unit);

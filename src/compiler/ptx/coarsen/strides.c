@@ -8,7 +8,6 @@
  * Which arguments are tested is an estimate: it decides about speed only. Requires: the retargeted module.
  * Maintains: what the code does. */
 #include "compiler/flow.h"
-#include "compiler/ptx/coarsen/strides.h"
 #include "compiler/ptx/coarsen/sums.h"
 #include "compiler/ptx/coarsen/twin.h"
 
@@ -49,7 +48,8 @@ static bool is_invariant(struct unit *unit, LLVMValueRef load) {
     return LLVMIsALoadInst(load) && LLVMGetMetadata(load, kind);
 }
 
-bool ptx_is_argument(struct unit *unit, LLVMValueRef value) {
+/* A constant place in what the launch passed, which the code reads in any case. */
+static bool is_argument(struct unit *unit, LLVMValueRef value) {
     LLVMValueRef parameter = LLVMGetParam(unit->entry, 0);
     if (!is_invariant(unit, value) || LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind) return false;
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
@@ -191,7 +191,7 @@ static void want_operation(struct search *s, struct wish *wish, LLVMValueRef val
 
 static void want(struct search *s, struct wish *wish, LLVMValueRef value, unsigned zeros, int depth) {
     if (wish->fails || !zeros || ptx_known_zeros(s->unit, value) >= zeros) return;
-    if (ptx_is_argument(s->unit, value))
+    if (is_argument(s->unit, value))
         want_argument(wish, value, zeros);
     else if (depth && LLVMIsAInstruction(value) && ++s->steps < MOST_STEPS)
         want_operation(s, wish, value, zeros, depth - 1);
@@ -220,7 +220,7 @@ struct access {
     int64_t bytes;
 };
 
-bool ptx_is_narrow_load(struct unit *unit, LLVMValueRef i) {
+static bool is_narrow_load(struct unit *unit, LLVMValueRef i) {
     return LLVMIsALoadInst(i) && !LLVMGetVolatile(i) && LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic &&
            !is_invariant(unit, i) &&
            LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 0))) == PTX_GLOBAL &&
@@ -245,13 +245,12 @@ static int64_t run_from(const struct access *all, int count, int first) {
 }
 
 static void look_at_loads(struct search *s, LLVMBasicBlockRef block, struct access *all) {
-    static const struct assumptions nothing = {0};
     int count = 0;
     FOR_EACH_INSTRUCTION(i, block) {
-        if (!ptx_is_narrow_load(s->unit, i) || count == MOST_ACCESSES) continue;
+        if (!is_narrow_load(s->unit, i) || count == MOST_ACCESSES) continue;
         struct access *a = &all[count++];
         *a = (struct access){.load = i, .bytes = (int64_t)LLVMABISizeOfType(s->unit->layout, LLVMTypeOf(i))};
-        ptx_add_to_sum(s->unit, &a->sum, LLVMGetOperand(i, 0), 1, &nothing, DEPTH);
+        ptx_add_to_sum(s->unit, &a->sum, LLVMGetOperand(i, 0), 1, DEPTH);
     }
     for (int i = 0; i < count; i++) {
         int64_t run = run_from(all, count, i);
@@ -273,7 +272,7 @@ static void look_at_matrices(struct search *s, LLVMBasicBlockRef block) {
                 if (!LLVMIsACastInst(value) && LLVMGetInstructionOpcode(value) != LLVMShl) break;
                 value = LLVMGetOperand(value, 0);
             }
-            if (!LLVMIsALoadInst(value) || !ptx_is_narrow_load(s->unit, value)) continue;
+            if (!LLVMIsALoadInst(value) || !is_narrow_load(s->unit, value)) continue;
             s->lenient = true;
             (void)want_address(s, LLVMGetOperand(value, 0), 4);
             s->lenient = false;
@@ -296,9 +295,10 @@ static LLVMValueRef hidden(struct unit *unit, LLVMValueRef value) {
                         LLVMTypeOf(value), &value, 1, false);
 }
 
-LLVMValueRef ptx_read_argument(struct unit *unit, LLVMValueRef value) {
+/* The same load, at the builder's place. */
+static LLVMValueRef read_again(struct unit *unit, LLVMValueRef value) {
     if (!LLVMIsAInstruction(value)) return value;
-    LLVMValueRef address = ptx_read_argument(unit, LLVMGetOperand(value, 0));
+    LLVMValueRef address = read_again(unit, LLVMGetOperand(value, 0));
     LLVMValueRef copy = LLVMInstructionClone(value);
     LLVMSetOperand(copy, 0, address);
     LLVMInsertIntoBuilder(unit->builder, copy);
@@ -311,7 +311,7 @@ static LLVMValueRef build_test(struct search *s, struct twin *twin) {
     LLVMValueRef rest = NULL;
     LLVMPositionBuilderAtEnd(b, twin->choice);
     for (int i = 0; i < s->all.count; i++) {
-        LLVMValueRef value = hidden(unit, ptx_read_argument(unit, s->all.arguments[i].load));
+        LLVMValueRef value = hidden(unit, read_again(unit, s->all.arguments[i].load));
         value = LLVMBuildIntCast2(b, value, type_i32(unit), false, "");
         value = LLVMBuildAnd(b, value, constant_i32(unit, (1u << s->all.arguments[i].zeros) - 1), "");
         rest = rest ? LLVMBuildOr(b, rest, value, "") : value;
@@ -357,7 +357,9 @@ static smelt_status build(struct search *s) {
 
 /* ---- The pass. */
 
-bool ptx_wants_versions(struct unit *unit, bool *products) {
+/* Whether the kernel is small enough and its threads meet: other kernels are coarsened. If so, *products: it
+ * has products of matrices. */
+static bool is_wanted(struct unit *unit, bool *products) {
     int count = 0;
     bool meets = false;
     FOR_EACH_BLOCK(block, unit->entry)
@@ -372,7 +374,7 @@ bool ptx_wants_versions(struct unit *unit, bool *products) {
 
 smelt_status pass_ptx_strides(struct unit *unit) {
     bool products = false;
-    if (!unit->request->shape.aligned || !ptx_wants_versions(unit, &products)) return SMELT_OK;
+    if (!unit->request->shape.aligned || !is_wanted(unit, &products)) return SMELT_OK;
     struct search s = {.unit = unit};
     struct arena arena = {0};
     struct flow flow;

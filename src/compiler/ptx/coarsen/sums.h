@@ -14,22 +14,11 @@ struct address_sum {
     bool fails; /* too many leaves */
 };
 
-/* Arguments that are taken to be numbers. */
-struct assumption {
-    LLVMValueRef argument;
-    uint64_t number;
-};
-
-struct assumptions {
-    const struct assumption *list;
-    int count;
-};
-
 /* Adds a value, so many times, to a sum. Sums that wrap are taken as plain ones, so the result is an
  * estimate.
  */
 void ptx_add_to_sum(struct unit *unit, struct address_sum *sum, LLVMValueRef value, uint64_t times,
-                    const struct assumptions *assumed, int depth);
+                    int depth);
 /* Whether two sums differ by a number only. */
 bool ptx_differ_by_number(const struct address_sum *a, const struct address_sum *b);
 

@@ -13,6 +13,7 @@
  * Requires: the retargeted module. Maintains: what the code does, and the order of a thread's accesses except
  * for loads that move before stores to memory apart from theirs. */
 #include "compiler/ptx/coarsen/coarse.h"
+#include "compiler/ptx/coarsen/sums.h"
 #include "compiler/ptx/warp/divergence.h"
 #include "compiler/ptx/memory/guarded.h"
 #include "compiler/ptx/ptx.h"
@@ -36,6 +37,7 @@ struct chain {
     struct chain_item items[MOST_ITEMS];
     int count, loads; /* `loads`: from device memory, that are `ahead` */
     bool waits;       /* the kernel has barriers, at which lanes wait for the slowest */
+    bool split;       /* blocks were split: the chain must be found again */
 };
 
 static struct chain_item *item_of(struct chain *c, LLVMValueRef value) {
@@ -155,11 +157,99 @@ static bool is_whole_loop(const struct chain *c) {
     return false;
 }
 
-static bool is_wanted(struct chain *c, LLVMBasicBlockRef first) {
-    c->first = c->last = first;
+/* ---- Plain code before the first guard and after the last one, which belongs to the chain if neighbours of
+ * its accesses are there. */
+
+static bool is_device_access(const struct chain *c, LLVMValueRef i) {
+    bool stores = LLVMIsAStoreInst(i) && coarse_is_plain_access(i) &&
+                  LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 1))) == PTX_GLOBAL;
+    return stores || is_device_load(c, i);
+}
+
+static bool are_neighbours(struct chain *c, LLVMValueRef a, LLVMValueRef b) {
+    struct address_sum of_a = {0}, of_b = {0};
+    bool loads = LLVMIsALoadInst(a) != NULL;
+    if (loads != (LLVMIsALoadInst(b) != NULL)) return false;
+    LLVMTypeRef type = LLVMTypeOf(loads ? a : LLVMGetOperand(a, 0));
+    if (type != LLVMTypeOf(loads ? b : LLVMGetOperand(b, 0))) return false;
+    int64_t bytes = (int64_t)LLVMABISizeOfType(c->unit->layout, type);
+    ptx_add_to_sum(c->unit, &of_a, LLVMGetOperand(a, loads ? 0 : 1), 1, DEEPEST);
+    ptx_add_to_sum(c->unit, &of_b, LLVMGetOperand(b, loads ? 0 : 1), 1, DEEPEST);
+    int64_t apart = of_a.number - of_b.number;
+    return bytes <= 8 && (apart == bytes || apart == -bytes) && ptx_differ_by_number(&of_a, &of_b);
+}
+
+static bool has_neighbour(struct chain *c, LLVMValueRef access) {
+    for (int i = 0; i < c->count; i++)
+        if (is_device_access(c, c->items[i].value) && are_neighbours(c, access, c->items[i].value))
+            return true;
+    return false;
+}
+
+static bool is_movable(const struct chain *c, LLVMValueRef i) {
+    return !LLVMIsATerminatorInst(i) && !LLVMIsAPHINode(i) &&
+           (coarse_is_plain_access(i) || coarse_is_pure(c->unit, i));
+}
+
+/* Where the code that belongs to the chain begins in its first block; NULL: nowhere. */
+static LLVMValueRef start_of(struct chain *c) {
+    LLVMValueRef start = NULL, i = LLVMGetPreviousInstruction(LLVMGetBasicBlockTerminator(c->first));
+    for (int count = 0; i && count < MOST_BETWEEN && is_movable(c, i); count++) {
+        if (is_device_access(c, i) && has_neighbour(c, i)) start = i;
+        i = LLVMGetPreviousInstruction(i);
+    }
+    return start;
+}
+
+/* The instruction behind the code that belongs to the chain in its last block; NULL: there is none. */
+static LLVMValueRef end_of(struct chain *c) {
+    LLVMValueRef end = NULL, i = LLVMGetFirstInstruction(c->last);
+    while (LLVMIsAPHINode(i)) i = LLVMGetNextInstruction(i);
+    for (int count = 0; count < MOST_BETWEEN && is_movable(c, i); count++) {
+        bool belongs = is_device_access(c, i) && has_neighbour(c, i);
+        i = LLVMGetNextInstruction(i);
+        if (belongs) end = i;
+    }
+    return end;
+}
+
+static void follow_chain(struct chain *c, LLVMBasicBlockRef before, LLVMBasicBlockRef first) {
+    c->first = before;
+    c->last = first;
     c->path.size = (struct guarded_size){0};
     for (LLVMBasicBlockRef join; (join = add_guard(c, c->last));) c->last = join;
+}
+
+/* The block before, if it leads to no other and no other leads to `block`. */
+static LLVMBasicBlockRef block_before(struct chain *c, LLVMBasicBlockRef block) {
+    const struct flow_block *b = &c->path.flow->blocks[flow_index(c->path.flow, block)];
+    LLVMBasicBlockRef before =
+        b->predecessor_count == 1 ? c->path.flow->blocks[b->predecessors[0]].block : NULL;
+    return before && LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(before)) == 1 ? before : NULL;
+}
+
+/* Takes in the code around the chain. Code that shares a block with other code gets a block of its own: the
+ * chain must then be found again, and `c->split` is set. */
+static void take_in(struct chain *c) {
+    LLVMValueRef start = start_of(c), end = end_of(c), next = LLVMGetBasicBlockTerminator(c->last);
+    LLVMBasicBlockRef before = start ? block_before(c, c->first) : NULL;
+    LLVMBasicBlockRef after = LLVMGetNumSuccessors(next) == 1 ? LLVMGetSuccessor(next, 0) : NULL;
+    bool starts = before && start == LLVMGetFirstInstruction(c->first);
+    bool ends = after && end == next && block_before(c, after) == c->last;
+    if (start && !starts) flow_split_block(c->unit, start);
+    if (end && !ends) flow_split_block(c->unit, end);
+    c->split = (start && !starts) || (end && !ends);
+    if (c->split) return;
+    if (starts) follow_chain(c, before, c->first);
+    if (ends && guarded_add(&c->path, c->last)) c->last = after;
+}
+
+static bool is_wanted(struct chain *c, LLVMBasicBlockRef first) {
+    c->split = false;
+    follow_chain(c, first, first);
     if (c->path.size.joins < FEWEST_GUARDS || is_whole_loop(c) || !collect(c)) return false;
+    take_in(c);
+    if (c->split || !collect(c)) return false;
     find_ahead(c);
     if (c->loads < FEWEST_LOADS) return false;
     for (int i = 0; i < c->path.size.conditions; i++)
@@ -281,6 +371,7 @@ static bool build_next(struct chain *c, LLVMBasicBlockRef *seen, int *seen_count
         /* In kernels without barriers, coarsen.c handles code outside loops. */
         if (again || (!waits && flow->blocks[place].loop < 0)) continue;
         bool wanted = is_wanted(c, block);
+        if (c->split) return true;
         if (c->last == block) continue;
         seen[(*seen_count)++] = block;
         for (int i = 0; i < c->path.size.joins && *seen_count < MOST_SEEN; i++)
@@ -308,7 +399,7 @@ smelt_status pass_ptx_guards(struct unit *unit) {
             c->unit = unit;
             c->path.flow = &flow;
             more = build_next(c, seen, &seen_count);
-            if (more)
+            if (more && !c->split)
                 status = ptx_note(unit, "%d guarded loads are begun together if all guards hold", c->loads);
         }
         arena_free(&arena);
