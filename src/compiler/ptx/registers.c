@@ -1,4 +1,5 @@
-/* Loops that load for several rows in each round get as many registers as the loaded values need.
+/* Loops that load for several rows in each round get as many registers as the loaded values need, and loops
+ * of many blocks with products on tensor cores no more than leave room for several threadgroups.
  *
  * For a kernel of small threadgroups, NVIDIA's assembler prefers few registers, so that many warps fit. Where
  * a round loads for several rows, it then begins a row's loads after the sum of the row before, and each row
@@ -8,6 +9,8 @@
  * Requires: the module in its final form. Establishes: minctasm, unless another pass has. */
 #include "compiler/flow.h"
 #include "compiler/ptx/ptx.h"
+
+#include <string.h>
 
 #define RESIDENT 896     /* threads: 72 registers for each, 80 in groups of 256 */
 #define MOST_THREADS 256 /* of a group */
@@ -30,6 +33,39 @@ struct part {
     unsigned base_count;
     bool waits; /* … for other things than loads: it stores, or waits for other threads */
 };
+
+/* ---- Products behind branches. */
+
+/* Where a round with products has many branches, as where each access to a table of pages is guarded, the
+ * assembler begins much before them, and takes registers until two threadgroups are all that fits. */
+#define RESIDENT_MULTIPLIERS 512 /* threads: 128 registers for each */
+#define MANY_BLOCKS 48           /* of a loop */
+
+static bool multiplies(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(call, block) {
+        size_t length;
+        if (!LLVMIsACallInst(call) || !LLVMIsAInlineAsm(LLVMGetCalledValue(call))) continue;
+        const char *text = LLVMGetInlineAsmAsmString(LLVMGetCalledValue(call), &length);
+        if (length > 8 && strncmp(text, "mma.sync", 8) == 0) return true;
+    }
+    return false;
+}
+
+static bool has_long_products(const struct flow *flow) {
+    for (int loop = 0; loop < flow->loop_count; loop++) {
+        int blocks = 0;
+        bool found = false;
+        for (int i = flow->loops[loop].header; i < flow->block_count; i++) {
+            if (!flow_loop_within(flow, flow->blocks[i].loop, loop)) continue;
+            blocks++;
+            found |= multiplies(flow->blocks[i].block);
+        }
+        if (found && blocks >= MANY_BLOCKS) return true;
+    }
+    return false;
+}
+
+/* ---- Rows. */
 
 /* Of 32 bits. Elements of vectors are converted, one by one. */
 static unsigned registers_of(struct unit *unit, LLVMTypeRef type) {
@@ -122,8 +158,13 @@ smelt_status pass_ptx_registers(struct unit *unit) {
     struct part *part = arena_alloc(&arena, sizeof *part);
     if (status == SMELT_OK && !part)
         status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for registers");
-    if (status == SMELT_OK) wanted = is_wanted(unit, &flow, part);
+    bool products = status == SMELT_OK && threads <= RESIDENT_MULTIPLIERS / 4 && has_long_products(&flow);
+    if (status == SMELT_OK && !products) wanted = is_wanted(unit, &flow, part);
     arena_free(&arena);
+    if (products) {
+        ptx_annotate(unit, "minctasm", RESIDENT_MULTIPLIERS / threads);
+        return ptx_note(unit, "a thread may use 128 registers, so that several threadgroups fit");
+    }
     if (status != SMELT_OK || !wanted) return status;
     ptx_annotate(unit, "minctasm", RESIDENT / threads);
     return ptx_note(unit, "the loads of a round may begin together: a thread may use 72 registers");
