@@ -251,6 +251,8 @@ typedef void landmarks_place(struct unit *unit, LLVMValueRef before);
 smelt_status landmarks_visit(struct unit *unit, landmarks_place *place);
 /* join.c — groups of one thread become threads of a larger group. */
 smelt_status pass_join(struct unit *unit);
+/* narrow_bound.c — indexes of 32 bits are compared with bounds of 64 bits in their own bits. */
+smelt_status pass_narrow_bound(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */
 smelt_status pass_indirect(struct unit *unit);
 /* specialise.c — sizes in the code shape become constants. */

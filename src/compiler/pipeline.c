@@ -130,6 +130,7 @@ static const struct pass of_thread[] = {
     PASS("landmarks-removed", pass_landmarks_removed),
     PASS("sink-optimised", pass_sink),
     PASS("join", pass_join),
+    PASS("narrow-bound", pass_narrow_bound),
     PASS("null-alignment", pass_null_alignment),
     PASS("constants-used", pass_constants_used),
     PASS("used-bindings", pass_used_bindings),

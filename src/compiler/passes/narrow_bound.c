@@ -1,0 +1,80 @@
+/* for (uint i = thread; i < count; i += threads), where count has 64 bits: LLVM widens i, and a wider number
+ * may have wrapped around in some lanes only. Compared in its own bits, it is an index and nothing else, of
+ * which the SIMD engine knows that its lanes are neighbours.
+ *
+ *   zext(i) < count    becomes    count >= 2^32 || i < trunc(count)
+ *
+ * Requires: optimised code. Establishes: comparisons at the ends of such loops' rounds have the index's bits.
+ */
+#include "compiler/pass.h"
+
+#include <llvm-c/DebugInfo.h>
+
+#define MOST_INDEX UINT32_MAX
+
+static unsigned width_of(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
+}
+
+static bool feeds_phi(LLVMValueRef value) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use))
+        if (LLVMIsAPHINode(LLVMGetUser(use))) return true;
+    return false;
+}
+
+/* Whether the value is an index of 32 bits, widened, that the next round takes. */
+static bool is_widened(LLVMValueRef value) {
+    return LLVMIsAZExtInst(value) && width_of(value) == 64 && width_of(LLVMGetOperand(value, 0)) == 32 &&
+           feeds_phi(value);
+}
+
+static LLVMIntPredicate turned(LLVMIntPredicate predicate) {
+    switch (predicate) {
+    case LLVMIntULT:
+        return LLVMIntUGT;
+    case LLVMIntULE:
+        return LLVMIntUGE;
+    case LLVMIntUGT:
+        return LLVMIntULT;
+    default:
+        return LLVMIntULE;
+    }
+}
+
+static bool is_order(LLVMIntPredicate predicate) {
+    return predicate >= LLVMIntUGT && predicate <= LLVMIntULE;
+}
+
+static void narrow(struct unit *unit, LLVMValueRef comparison, LLVMValueRef widened, LLVMValueRef bound,
+                   LLVMIntPredicate predicate) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef index = LLVMGetOperand(widened, 0);
+    bool below = predicate == LLVMIntULT || predicate == LLVMIntULE;
+    LLVMPositionBuilderBefore(b, comparison);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(comparison));
+    LLVMValueRef most = LLVMConstInt(LLVMTypeOf(bound), MOST_INDEX, false);
+    LLVMValueRef beyond = LLVMBuildICmp(b, below ? LLVMIntUGT : LLVMIntULE, bound, most, "");
+    LLVMValueRef own =
+        LLVMBuildICmp(b, predicate, index, LLVMBuildTrunc(b, bound, LLVMTypeOf(index), ""), "");
+    LLVMReplaceAllUsesWith(comparison,
+                           below ? LLVMBuildOr(b, beyond, own, "") : LLVMBuildAnd(b, beyond, own, ""));
+    LLVMInstructionEraseFromParent(comparison);
+    LLVMSetCurrentDebugLocation2(b, NULL);
+}
+
+smelt_status pass_narrow_bound(struct unit *unit) {
+    if (unit->engine != ENGINE_SIMD) return SMELT_OK;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (!LLVMIsAICmpInst(i) || !is_order(LLVMGetICmpPredicate(i))) continue;
+        LLVMValueRef left = LLVMGetOperand(i, 0), right = LLVMGetOperand(i, 1);
+        LLVMIntPredicate predicate = LLVMGetICmpPredicate(i);
+        if (LLVMIsAConstant(left) || LLVMIsAConstant(right)) continue;
+        if (is_widened(left))
+            narrow(unit, i, left, right, predicate);
+        else if (is_widened(right))
+            narrow(unit, i, right, left, turned(predicate));
+    }
+    return SMELT_OK;
+}
