@@ -64,7 +64,7 @@ static void narrow(struct unit *unit, LLVMValueRef comparison, LLVMValueRef wide
 }
 
 smelt_status pass_narrow_bound(struct unit *unit) {
-    if (unit->engine != ENGINE_SIMD) return SMELT_OK;
+    if (!unit->target->calls_runtime) return SMELT_OK;
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(i, block) {
         if (!LLVMIsAICmpInst(i) || !is_order(LLVMGetICmpPredicate(i))) continue;
