@@ -32,6 +32,8 @@ struct unit {
     bool simplified;                    /* most of its code was optimised before it was inlined */
     bool long_thread;                   /* fewer passes optimise it (budget_find_long) */
     bool alike;                         /* simdgroups multiply together (ptx/matrix/alike.c) */
+    bool rows_share_banks;              /* of matrices in threadgroup memory (ptx/memory/swizzle.c); … */
+    bool rows_are_apart;                /* … others are placed so that they do not */
     enum code_form form;
     const char *because;        /* of the plain form: which budget the best form exceeded */
     smelt_status diagnosed;     /* an error LLVM reported by itself; the message is in the result */

@@ -248,3 +248,33 @@ kernel void looked_at(const device half *a [[buffer(0)]], const device half *b [
   lanes[me * 5 + 3] = lane < 29 ? int(shifted) : 0;
   lanes[me * 5 + 4] = prefix;
 }
+
+// Tiles without padding, filled by a loop over the threads, and a loop of products that the source does not unroll.
+template <typename T, uint BM, uint BN, uint BK>
+kernel void rows(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device float *c [[buffer(2)]], constant int3 &sizes [[buffer(3)]],
+                 uint me [[thread_index_in_threadgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+  threadgroup T left[BM * BK], right[BK * BN];
+  const uint n = sizes.y, depth = sizes.z;
+  simdgroup_float8x8 sums[2][BN / 8];
+  for (uint i = 0; i < 2; i++)
+    for (uint j = 0; j < BN / 8; j++) sums[i][j] = simdgroup_float8x8(0);
+  for (uint base = 0; base < depth; base += BK) {
+    for (uint i = me; i < BM * BK / 4; i += BM * 2)
+      ((threadgroup vec<T, 4> *)left)[i] = *(device const vec<T, 4> *)(a + i / (BK / 4) * depth + base + i % (BK / 4) * 4);
+    for (uint i = me; i < BK * BN / 4; i += BM * 2)
+      ((threadgroup vec<T, 4> *)right)[i] = *(device const vec<T, 4> *)(b + (base + i / (BN / 4)) * n + i % (BN / 4) * 4);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint k = 0; k < BK; k += 8) {
+      simdgroup_matrix<T, 8, 8> l[2], r[BN / 8];
+      for (uint i = 0; i < 2; i++) simdgroup_load(l[i], left + (simdgroup * 16 + i * 8) * BK + k, BK);
+      for (uint j = 0; j < BN / 8; j++) simdgroup_load(r[j], right + k * BN + j * 8, BN);
+      for (uint i = 0; i < 2; i++)
+        for (uint j = 0; j < BN / 8; j++) simdgroup_multiply_accumulate(sums[i][j], l[i], r[j], sums[i][j]);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  for (uint i = 0; i < 2; i++)
+    for (uint j = 0; j < BN / 8; j++) simdgroup_store(sums[i][j], c + (simdgroup * 16 + i * 8) * n + j * 8, n);
+}
+#define ROWS(name, T, bm, bn, bk) template [[host_name(#name)]] [[kernel]] decltype(rows<T, bm, bn, bk>) rows<T, bm, bn, bk>;
+ROWS(half_rows_32x64x32, half, 32, 64, 32)

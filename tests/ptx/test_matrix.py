@@ -74,7 +74,7 @@ def check_quick(function, threads, products):
 def check(function, threads, mma, extra=(), loads=0, products=0):
     """mma: how often a warp's text has the instruction with this name; None: the plain form. loads: how many ldmatrix.
     products: how many calls of the function that multiplies."""
-    kind, bm, bn, bk = re.match(r"(half|bfloat|float)_(?:sums_|fenced_)?(\d+)x(\d+)x(\d+)$", function).groups()
+    kind, bm, bn, bk = re.match(r"(half|bfloat|float)_(?:sums_|fenced_|rows_)?(\d+)x(\d+)x(\d+)$", function).groups()
     bm, bn, depth, turned = int(bm), int(bn), 2 * int(bk), function in ("half_32x32x32", "float_24x40x8")
     a = [[(i * 7 + k * 3) % 11 - 5 for k in range(depth)] for i in range(bm)]
     limit = 1 if "bfloat_sums" in function else 3  # sums that 8 bits hold
@@ -367,6 +367,7 @@ def main():
                                   ("device_nt", "bf16", 0), ("device_tn", "f16", 0), ("float_nt", "f32", 0), ("given_nt", "f16", None)):
         print(check_loaded(function, kind, loads))
     print(check_adjacent("half_fenced_64x64x16"))
+    print(check("half_rows_32x64x32", 64, (DEEP.format("f16"), 16), loads=10))
     print(check("float_24x40x8", 32, None))
     if makes_quick_code():
         print(check_quick("float_24x40x8", 32, 15))

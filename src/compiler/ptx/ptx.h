@@ -111,6 +111,9 @@ struct flow;
 void ptx_ask_to_unroll(struct unit *unit, const struct flow *flow, int loop);
 /* … or to run `rounds` of its rounds at once. */
 void ptx_ask_for_rounds(struct unit *unit, const struct flow *flow, int loop, uint32_t rounds);
+/* counted.c — … by loop: adds those of matrix products, and those that fill their tiles, if they have few
+ * rounds. Inner loops that are not wanted stay loops. */
+void ptx_want_counted(struct unit *unit, const struct flow *flow, bool *wanted, int *rounds);
 /* choose.c — a condition that chooses between two tests of the same outcome becomes one test. */
 smelt_status pass_ptx_choose(struct unit *unit);
 /* once.c — what depends on the launch's arguments alone is computed before loops. */
@@ -162,6 +165,10 @@ bool ptx_element_of(struct unit *unit, LLVMValueRef address, LLVMValueRef *array
 smelt_status pass_ptx_nibbles(struct unit *unit);
 /* ahead.c — loads under a condition, ahead of their use under the same one, become predicated. */
 smelt_status pass_ptx_ahead(struct unit *unit);
+/* swizzle.c — parts of threadgroup memory change places, so that rows of matrices use different banks. */
+smelt_status pass_ptx_swizzle(struct unit *unit);
+/* overlap.c — loops that fill tiles load the next round's elements before they multiply. */
+smelt_status pass_ptx_overlap(struct unit *unit);
 /* bits.c — loads of vectors of bits become loads of vectors of bytes. */
 smelt_status pass_ptx_bits(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */

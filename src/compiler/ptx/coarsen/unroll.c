@@ -299,8 +299,8 @@ void ptx_ask_for_rounds(struct unit *unit, const struct flow *flow, int loop, ui
 
 static smelt_status unroll(struct unrolling *u, bool *any) {
     int count = u->flow.loop_count;
-    if (!has_small_array(u)) return SMELT_OK;
-    join_computations(u);
+    bool arrays = has_small_array(u);
+    if (arrays) join_computations(u);
     u->rounds = arena_alloc(&u->arena, (size_t)count * sizeof *u->rounds);
     u->wanted = arena_alloc(&u->arena, (size_t)count * sizeof *u->wanted);
     if (!u->rounds || !u->wanted)
@@ -309,8 +309,9 @@ static smelt_status unroll(struct unrolling *u, bool *any) {
         u->wanted[i] = false;
         u->rounds[i] = find_rounds(u, i); /* outer loops first */
     }
-    mark_arrays(u);
+    if (arrays) mark_arrays(u);
     if (count_added(u) > MOST_INSTRUCTIONS) return SMELT_OK;
+    ptx_want_counted(u->unit, &u->flow, u->wanted, u->rounds);
     for (int i = 0; i < count; i++) {
         if (!u->wanted[i]) continue;
         ptx_ask_to_unroll(u->unit, &u->flow, i);

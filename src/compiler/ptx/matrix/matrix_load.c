@@ -230,6 +230,17 @@ static void put_register(struct placed *placed, LLVMValueRef loaded) {
     placed->loaded = true;
 }
 
+/* Rows that are a multiple of 64 bytes apart share banks. Those of a matrix of its own, 16 bytes apart, do
+ * not, wherever their parts are moved together. */
+static void note_rows(struct unit *unit, const struct placed *placed) {
+    bool known = true;
+    for (int t = 0; t < placed->first.count; t++) known &= placed->pitch_times[t] == 0;
+    if (known && placed->pitch != 0 && placed->pitch % (4 * ROW_BYTES) == 0)
+        unit->rows_share_banks = true;
+    else if (!known || placed->pitch != ROW_BYTES)
+        unit->rows_are_apart = true;
+}
+
 static void load_set(struct matrices *m, struct placed *const *set, int count) {
     if (set[0]->device) {
         put_register(set[0], matrix_load_device(m, set[0]));
@@ -239,6 +250,7 @@ static void load_set(struct matrices *m, struct placed *const *set, int count) {
         [1] = "{$0}, [$1", [2] = "{$0,$1}, [$2", [4] = "{$0,$1,$2,$3}, [$4"};
     static const char *const constraints[] = {[1] = "=r,r", [2] = "=r,=r,r", [4] = "=r,=r,=r,=r,r"};
     struct unit *unit = m->unit;
+    note_rows(unit, set[0]);
     LLVMTypeRef word = type_i32(unit), words[MATRICES_MOST] = {word, word, word, word};
     LLVMValueRef last = set[0]->behind;
     for (int i = 1; i < count; i++) last = matrix_later_unwritten(last, set[i]->behind, PTX_SHARED);
