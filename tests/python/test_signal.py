@@ -156,10 +156,11 @@ def test_gradients_of_transforms_in_graphs_and_twice():
     gradient = smelt.grad(loss)
     np.testing.assert_allclose(np.asarray(compile(gradient)(x)), np.asarray(gradient(x)), rtol=1e-4, atol=1e-3)
     twice = np.asarray(smelt.grad(lambda a: smelt.sum(smelt.square(gradient(a))))(x))
-    step = 1e-2
+    step = 3e-3
     direction = smelt.array(rng.standard_normal((2, 8)).astype(np.float32))
     ends = [float(np.asarray(smelt.sum(smelt.square(gradient(x + sign * step * direction))))) for sign in (1, -1)]
-    np.testing.assert_allclose((twice * np.asarray(direction)).sum(), (ends[0] - ends[1]) / (2 * step), rtol=2e-2)
+    terms = twice * np.asarray(direction)
+    np.testing.assert_allclose(terms.sum(), (ends[0] - ends[1]) / (2 * step), rtol=2e-2, atol=5e-3 * np.abs(terms).sum())
     with pytest.raises(smelt.UnsupportedError, match="prod has no derivative by or of complex64 arrays"):
         smelt.grad(lambda a: smelt.sum(smelt.abs(smelt.prod(smelt.fft(a)))))(x)
 

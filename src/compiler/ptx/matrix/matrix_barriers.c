@@ -75,7 +75,7 @@ static bool has_none(LLVMBasicBlockRef block) {
 smelt_status matrix_drop_barriers(struct matrices *m) {
     const struct flow *flow = &m->flow;
     size_t count = (size_t)flow->block_count;
-    struct writes w = {NULL};
+    struct writes w = {NULL, NULL};
     for (int i = 0; i < flow->block_count; i++) {
         LLVMBasicBlockRef block = flow->blocks[i].block;
         if (!matrix_is_together(m, block) || !has_none(block)) continue;
