@@ -3,7 +3,8 @@
  * NVIDIA's assembler knows few values to be the same in all lanes: not the simdgroup's index, which is the
  * thread's number divided by 32, and not what follows from it. Behind a branch that lanes may part at, each
  * shuffle, vote or product of matrices gets a second copy of code that brings them together first. In a loop
- * that a simdgroup leaves by a condition of its own, that doubles the kernel's code.
+ * that a simdgroup leaves by a condition of its own, that doubles the kernel's code. Kernels without such
+ * instructions have no second copies, and stay as they are.
  *
  * The condition of such a branch passes through an instruction that only copies it, and that the text names;
  * ptx_mark_uniform then finds the branch. Branches back to the start of a loop stay as they are.
@@ -18,6 +19,36 @@
 #define COPY "mov.pred"
 #define MARK " // uniform"
 
+static bool has_word(const char *text, size_t length, const char *word) {
+    return memmem(text, length, word, strlen(word)) != NULL;
+}
+
+/* Shuffles, votes, reductions and products of matrices; neither barriers of the threadgroup, nor votes of
+ * whichever lanes are there. */
+static bool takes_whole_warp(LLVMValueRef call) {
+    static const char *const WORDS[] = {"shfl.sync", "vote.", "redux.sync",
+                                        "warp.sync", "mma.",  ".sync.aligned"};
+    LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    if (!callee) return false;
+    const char *text = called_name(call);
+    size_t length = strlen(text);
+    if (LLVMIsAInlineAsm(callee)) text = LLVMGetInlineAsmAsmString(callee, &length);
+    if (has_word(text, length, "activemask")) return false;
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
+        if (has_word(text, length, WORDS[i])) return true;
+    }
+    return false;
+}
+
+static bool lanes_meet(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry) {
+        FOR_EACH_INSTRUCTION(call, block) {
+            if (takes_whole_warp(call)) return true;
+        }
+    }
+    return false;
+}
+
 static bool is_conditional(LLVMValueRef branch) {
     return branch && LLVMIsABranchInst(branch) && LLVMIsConditional(branch) &&
            LLVMIsAInstruction(LLVMGetCondition(branch));
@@ -31,6 +62,7 @@ static void mark(struct unit *unit, LLVMValueRef branch) {
 }
 
 smelt_status pass_ptx_uniform(struct unit *unit) {
+    if (!lanes_meet(unit)) return SMELT_OK;
     struct divergence d = {0};
     smelt_status status = divergence_find_lowered(unit, &d);
     for (int i = 0; status == SMELT_OK && !d.irreducible && i < d.graph.block_count; i++) {
