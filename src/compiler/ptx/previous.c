@@ -21,6 +21,10 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Where many blocks would need the instruction, they are short conditional loads, which NVIDIA's assembler
+ * makes predicated ones unless something else is in their blocks. */
+#define MOST_PLACES 2
+
 static LLVMValueRef last_load(LLVMBasicBlockRef block) {
     LLVMValueRef last = NULL;
     FOR_EACH_INSTRUCTION(i, block) {
@@ -36,22 +40,26 @@ static void let_next_start_after(struct unit *unit, LLVMValueRef load) {
                  "r,~{memory}", NULL, &few, 1, true);
 }
 
-/* After the loads of each block that no other such block always precedes. */
+/* After the loads of each block that no other such block always precedes, if these are few. */
 static smelt_status let_next_start(struct unit *unit) {
     struct arena arena = {0};
     struct flow flow;
+    LLVMValueRef loads[MOST_PLACES];
+    int places[MOST_PLACES], count = 0;
     smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
-    int *places = arena_alloc(&arena, (size_t)(flow.block_count + 1) * sizeof *places), count = 0;
-    if (status == SMELT_OK && !places)
-        status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loads");
     for (int i = 0; status == SMELT_OK && !flow.loop_count && i < flow.block_count; i++) {
         LLVMValueRef load = last_load(flow.blocks[i].block);
         bool preceded = false;
         for (int k = 0; load && k < count; k++) preceded |= flow_dominates(&flow, places[k], i);
         if (!load || preceded) continue;
-        let_next_start_after(unit, load);
+        if (count == MOST_PLACES) {
+            count = 0;
+            break;
+        }
+        loads[count] = load;
         places[count++] = i;
     }
+    for (int k = 0; k < count; k++) let_next_start_after(unit, loads[k]);
     arena_free(&arena);
     return status;
 }
