@@ -136,7 +136,7 @@ static int score(const struct package_code *code, const struct code_shape *wante
     bool exact = made->size[0] && made->size[1] && made->size[2];
     return 1000 * shape_serves_well(made, wanted) + 500 * exact + 256 * !made->masked + (int)made->multiple +
            32 * (made->rows || one_dimensional(made)) + 16 * (made->small != 0) +
-           8 * (made->polled == wanted->polled);
+           8 * (made->polled == wanted->polled) + 4 * (made->by_rows == wanted->by_rows);
 }
 
 bool package_has_coarse(const struct package_entry *entry, int target) {

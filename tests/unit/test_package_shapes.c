@@ -324,6 +324,19 @@ static void the_best_code_that_serves_is_found(void **state) {
     assert_null(package_find_code(&entry, 1, &wanted));
     wanted.engine = ENGINE_SCALAR;
     assert_null(package_find_code(&entry, 0, &wanted));
+    /* Gangs that lie in rows are for groups whose rows are long enough. */
+    const struct package_code by_rows[] = {
+        {.shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1}, .engine = ENGINE_SIMD},
+        {.shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1, .by_rows = BY_ROWS},
+         .engine = ENGINE_SIMD},
+        {.shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1}, .engine = ENGINE_SIMD},
+    };
+    wanted = (struct code_shape){.engine = ENGINE_SIMD, .masked = 1, .by_rows = BY_ROWS};
+    entry = (struct package_entry){.codes = by_rows, .code_count = 2};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &by_rows[1]);
+    wanted.by_rows = NOT_BY_ROWS;
+    entry = (struct package_entry){.codes = by_rows + 1, .code_count = 2};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &by_rows[2]);
     /* What the SIMD engine refused, the scalar engine's code runs, for every launch and on both devices. */
     const struct package_code refused = {.shape = {.engine = ENGINE_SIMD, .masked = 1},
                                          .engine = ENGINE_SCALAR};
