@@ -93,7 +93,7 @@ static const struct case_of cases[] = {
      false,
      true,
      false,
-     {SIMD, .masked = 1, .by_rows = 1},
+     {SIMD, .masked = 1, .by_rows = BY_ROWS},
      NONE},
     {"rows, and barriers in the text",
      {96, 8, 1},
@@ -101,7 +101,7 @@ static const struct case_of cases[] = {
      true,
      true,
      false,
-     {SIMD, .by_rows = 1, .size = {48, 4, 1}},
+     {SIMD, .by_rows = BY_ROWS, .size = {48, 4, 1}},
      NONE},
     {"long rows at the edge",
      {56, 56, 1},
@@ -110,7 +110,7 @@ static const struct case_of cases[] = {
      true,
      true,
      {SIMD, .rows = 1, .multiple = 128, .size = {32}},
-     {SIMD, .masked = 1, .by_rows = 1}},
+     {SIMD, .masked = 1, .by_rows = BY_ROWS}},
     {"short rows at one edge of two",
      {44, 31, 1},
      {32, 8, 1},
@@ -133,8 +133,8 @@ static const struct case_of cases[] = {
      false,
      true,
      true,
-     {SIMD, .by_rows = 1},
-     {SIMD, .masked = 1, .by_rows = 1}},
+     {SIMD, .by_rows = BY_ROWS},
+     {SIMD, .masked = 1, .by_rows = BY_ROWS}},
     {"a plane with barriers",
      {128, 128, 1},
      {16, 16, 1},
@@ -175,7 +175,7 @@ static const struct case_of cases[] = {
      false,
      true,
      false,
-     {SIMD, .masked = 1, .by_rows = 1},
+     {SIMD, .masked = 1, .by_rows = BY_ROWS},
      NONE},
     /* Many threads, but 31 bits hold each coordinate, also for lanes after the last thread. */
     {"the largest small grid",
@@ -212,10 +212,13 @@ static void codes_fit_the_groups(void **state) {
             if (shapes.has_full != wanted.has_full || shapes.has_edge != wanted.has_edge ||
                 memcmp(&shapes.full, &wanted.full, sizeof wanted.full) != 0 ||
                 memcmp(&shapes.edge, &wanted.edge, sizeof wanted.edge) != 0)
-                FAIL_TEST("%s: full %d masked %u rows %u size %u %u %u, edge %d masked %u size %u %u %u",
-                          c->what, shapes.has_full, shapes.full.masked, shapes.full.rows, shapes.full.size[0],
-                          shapes.full.size[1], shapes.full.size[2], shapes.has_edge, shapes.edge.masked,
-                          shapes.edge.size[0], shapes.edge.size[1], shapes.edge.size[2]);
+                FAIL_TEST("%s: full %d masked %u rows %u by rows %u size %u %u %u, edge %d masked %u rows %u "
+                          "by rows "
+                          "%u size %u %u %u",
+                          c->what, shapes.has_full, shapes.full.masked, shapes.full.rows, shapes.full.by_rows,
+                          shapes.full.size[0], shapes.full.size[1], shapes.full.size[2], shapes.has_edge,
+                          shapes.edge.masked, shapes.edge.rows, shapes.edge.by_rows, shapes.edge.size[0],
+                          shapes.edge.size[1], shapes.edge.size[2]);
         }
 }
 

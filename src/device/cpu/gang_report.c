@@ -52,7 +52,11 @@ smelt_status gang_report(struct gang_state *state) {
         return report_barrier(state);
     case ENDED_BY_FAULT:
     case ENDED_OUTSIDE:
-        snprintf(who, sizeof who, "threads %u to %u", context->first, context->first + context->count - 1);
+        if (context->count == 1)
+            snprintf(who, sizeof who, "thread %u", context->first);
+        else
+            snprintf(who, sizeof who, "threads %u to %u", context->first,
+                     context->first + context->count - 1);
         return state->worker->ended == ENDED_OUTSIDE ? worker_outside_failure(state->worker, who)
                                                      : fault_failure(state->worker, who);
     default:
