@@ -147,9 +147,6 @@ bool bounds_loop_is_counter(struct bounds *b, int loop, LLVMValueRef phi);
 bool bounds_in_loop(struct bounds *b, LLVMValueRef value, int loop);
 /* i1: x or y, of which NULL is false. */
 LLVMValueRef bounds_either(struct bounds *b, LLVMValueRef x, LLVMValueRef y);
-/* The predicate with its operands exchanged, and the one that holds where this does not. */
-LLVMIntPredicate bounds_turned(LLVMIntPredicate p);
-LLVMIntPredicate bounds_negated(LLVMIntPredicate p);
 /* Whether `next` is the phi and a constant, not zero. */
 bool bounds_loop_step(LLVMValueRef phi, LLVMValueRef next, int64_t *step);
 

@@ -1,6 +1,7 @@
 /* Counters of loops. A counter runs from its first value by a constant step to its last one, which follows
  * from the comparison that ends the loop. */
 #include "compiler/bounds/counters.h"
+#include "compiler/predicate.h"
 
 LLVMValueRef bounds_either(struct bounds *b, LLVMValueRef x, LLVMValueRef y) {
     if (!x || (LLVMIsAConstantInt(x) && !LLVMConstIntGetZExtValue(x))) return y;
@@ -11,54 +12,6 @@ LLVMValueRef bounds_either(struct bounds *b, LLVMValueRef x, LLVMValueRef y) {
 bool bounds_in_loop(struct bounds *b, LLVMValueRef value, int loop) {
     return LLVMIsAInstruction(value) &&
            flow_block_within(&b->flow, flow_index(&b->flow, LLVMGetInstructionParent(value)), loop);
-}
-
-LLVMIntPredicate bounds_turned(LLVMIntPredicate p) {
-    switch (p) {
-    case LLVMIntULT:
-        return LLVMIntUGT;
-    case LLVMIntULE:
-        return LLVMIntUGE;
-    case LLVMIntUGT:
-        return LLVMIntULT;
-    case LLVMIntUGE:
-        return LLVMIntULE;
-    case LLVMIntSLT:
-        return LLVMIntSGT;
-    case LLVMIntSLE:
-        return LLVMIntSGE;
-    case LLVMIntSGT:
-        return LLVMIntSLT;
-    case LLVMIntSGE:
-        return LLVMIntSLE;
-    default:
-        return p;
-    }
-}
-
-LLVMIntPredicate bounds_negated(LLVMIntPredicate p) {
-    switch (p) {
-    case LLVMIntULT:
-        return LLVMIntUGE;
-    case LLVMIntULE:
-        return LLVMIntUGT;
-    case LLVMIntUGT:
-        return LLVMIntULE;
-    case LLVMIntUGE:
-        return LLVMIntULT;
-    case LLVMIntSLT:
-        return LLVMIntSGE;
-    case LLVMIntSLE:
-        return LLVMIntSGT;
-    case LLVMIntSGT:
-        return LLVMIntSLE;
-    case LLVMIntSGE:
-        return LLVMIntSLT;
-    case LLVMIntEQ:
-        return LLVMIntNE;
-    default:
-        return LLVMIntEQ;
-    }
 }
 
 bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, LLVMValueRef next,
@@ -76,10 +29,10 @@ bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, 
         LLVMValueRef other = left;
         left = right;
         right = other;
-        *predicate = bounds_turned(*predicate);
+        *predicate = predicate_turned(*predicate);
     }
     if ((left != phi && left != next) || bounds_in_loop(b, right, loop)) return false;
-    if (stays[1]) *predicate = bounds_negated(*predicate);
+    if (stays[1]) *predicate = predicate_negated(*predicate);
     *bound = right;
     *sees_next = left == next;
     return true;

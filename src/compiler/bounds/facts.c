@@ -4,6 +4,7 @@
  * A value is the one that was compared: it dominates the branch, so no way leads from a later round's value
  * to the block without the branch. This needs reducible control flow. */
 #include "compiler/bounds/bounds.h"
+#include "compiler/predicate.h"
 
 enum { MOST_FACTS = 48, MOST_TERMS = 4 };
 
@@ -31,9 +32,9 @@ static void add_condition(struct bounds *b, struct fact **list, LLVMValueRef con
         LLVMValueRef left = LLVMGetOperand(condition, 0), right = LLVMGetOperand(condition, 1);
         if (LLVMGetTypeKind(LLVMTypeOf(left)) != LLVMIntegerTypeKind) return;
         LLVMIntPredicate predicate = LLVMGetICmpPredicate(condition);
-        if (!holds) predicate = bounds_negated(predicate);
+        if (!holds) predicate = predicate_negated(predicate);
         add_fact(b, list, left, predicate, right);
-        add_fact(b, list, right, bounds_turned(predicate), left);
+        add_fact(b, list, right, predicate_turned(predicate), left);
         return;
     }
     bool all = false; /* it is so of both operands */

@@ -6,6 +6,7 @@
  * Requires: the module as clang wrote it. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/check/check.h"
+#include "compiler/predicate.h"
 
 #include <inttypes.h>
 #include <llvm-c/DebugInfo.h>
@@ -30,7 +31,7 @@ static bool never_holds(LLVMIntPredicate predicate, struct value_range x, struct
     case LLVMIntSLE:
         return x.low > y.high;
     default: /* greater */
-        return never_holds(bounds_turned(predicate), y, x);
+        return never_holds(predicate_turned(predicate), y, x);
     }
 }
 
@@ -116,7 +117,7 @@ static bool is_below_never(const struct condition *c, char why[MOST_REASON]) {
     LLVMValueRef x = c->left, y = c->right;
     char position[MOST_NAME], size[MOST_NAME];
     if (is_below(y, x)) {
-        p = bounds_turned(p);
+        p = predicate_turned(p);
         x = c->right;
         y = c->left;
     } else if (!is_below(x, y)) {

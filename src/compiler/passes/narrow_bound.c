@@ -7,6 +7,7 @@
  * Requires: optimised code. Establishes: comparisons at the ends of such loops' rounds have the index's bits.
  */
 #include "compiler/pass.h"
+#include "compiler/predicate.h"
 
 #include <llvm-c/DebugInfo.h>
 
@@ -27,19 +28,6 @@ static bool feeds_phi(LLVMValueRef value) {
 static bool is_widened(LLVMValueRef value) {
     return LLVMIsAZExtInst(value) && width_of(value) == 64 && width_of(LLVMGetOperand(value, 0)) == 32 &&
            feeds_phi(value);
-}
-
-static LLVMIntPredicate turned(LLVMIntPredicate predicate) {
-    switch (predicate) {
-    case LLVMIntULT:
-        return LLVMIntUGT;
-    case LLVMIntULE:
-        return LLVMIntUGE;
-    case LLVMIntUGT:
-        return LLVMIntULT;
-    default:
-        return LLVMIntULE;
-    }
 }
 
 static bool is_order(LLVMIntPredicate predicate) {
@@ -74,7 +62,7 @@ smelt_status pass_narrow_bound(struct unit *unit) {
         if (is_widened(left))
             narrow(unit, i, left, right, predicate);
         else if (is_widened(right))
-            narrow(unit, i, right, left, turned(predicate));
+            narrow(unit, i, right, left, predicate_turned(predicate));
     }
     return SMELT_OK;
 }

@@ -358,7 +358,6 @@ bool edges_have_guard(struct simd *s);
 bool edges_guard_block(struct simd *s, LLVMBasicBlockRef block);
 bool edges_have_others(struct simd *s);
 bool emit_edge(struct simd *s, LLVMValueRef i); /* false: it is not one */
-LLVMIntPredicate edges_inverse(LLVMIntPredicate predicate);
 /* i1: the comparison of an affine number with a scalar of its type holds for all lanes, also for those that
  * are off. May be false where it does. */
 LLVMValueRef edges_all_hold(struct simd *s, LLVMValueRef number, LLVMIntPredicate predicate,

@@ -12,17 +12,12 @@
  *
  * Minima and maxima of a position and a bound that addresses are computed from: away from the edge, all lanes
  * have the position, so that neighbours load neighbours. `image[clamp(x + k, 0, width - 1)]` */
+#include "compiler/predicate.h"
 #include "compiler/simd/simd.h"
 
 #include <string.h>
 
 /* ---- What holds for all lanes. */
-
-LLVMIntPredicate edges_inverse(LLVMIntPredicate predicate) {
-    static const LLVMIntPredicate inverse[] = {LLVMIntNE,  LLVMIntEQ,  LLVMIntULE, LLVMIntULT, LLVMIntUGE,
-                                               LLVMIntUGT, LLVMIntSLE, LLVMIntSLT, LLVMIntSGE, LLVMIntSGT};
-    return inverse[predicate - LLVMIntEQ];
-}
 
 static bool is_signed(LLVMIntPredicate predicate) {
     return predicate >= LLVMIntSGT;
@@ -102,19 +97,17 @@ struct truth {
 };
 
 static struct truth truth_of_comparison(struct simd *s, LLVMValueRef i) {
-    static const LLVMIntPredicate turned[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntULT, LLVMIntULE, LLVMIntUGT,
-                                              LLVMIntUGE, LLVMIntSLT, LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
     LLVMIntPredicate predicate = LLVMGetICmpPredicate(i);
     LLVMValueRef number = LLVMGetOperand(i, 0), bound = LLVMGetOperand(i, 1);
     if (!is_affine_integer(s, number)) {
         LLVMValueRef other = number;
         number = bound;
         bound = other;
-        predicate = turned[predicate - LLVMIntEQ];
+        predicate = predicate_turned(predicate);
     }
     bound = scalar_of(s, bound);
     return (struct truth){edges_all_hold(s, number, predicate, bound),
-                          edges_all_hold(s, number, edges_inverse(predicate), bound)};
+                          edges_all_hold(s, number, predicate_negated(predicate), bound)};
 }
 
 static struct truth truth_of(struct simd *s, LLVMValueRef i) {

@@ -1,6 +1,7 @@
 /* Which loops are written twice: first without masks, or without the tests of accesses that an answer before
  * the loop makes needless (control.c). */
 #include "compiler/pass.h"
+#include "compiler/predicate.h"
 #include "compiler/simd/simd.h"
 
 #define MAX_FULL_ROUND_BLOCKS 12
@@ -19,7 +20,7 @@ LLVMValueRef simd_full_rounds_condition(struct simd *s, int loop, LLVMIntPredica
     if (!LLVMIsAICmpInst(condition) || (!stays && LLVMGetSuccessor(branch, 1) != header->original))
         return NULL;
     *predicate = LLVMGetICmpPredicate(condition);
-    if (!stays) *predicate = edges_inverse(*predicate);
+    if (!stays) *predicate = predicate_negated(*predicate);
     int left = shape_of(s, LLVMGetOperand(condition, 0)), right = shape_of(s, LLVMGetOperand(condition, 1));
     bool suits = is_monotone(*predicate) && left > 0 && right == SHAPE_UNIFORM &&
                  LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) == LLVMIntegerTypeKind;
