@@ -173,7 +173,8 @@ static smelt_status find_blocks(struct divergence *d) {
     TRY(paths_open(d->unit, &flow, false, &d->arena, &d->graph));
     divergence_index_blocks(d);
     if (!d->arena.failed) find_waits(d);
-    if (!d->arena.failed) find_leaves(d);
+    /* Operations are not seen in lowered code: any block may have one. */
+    if (!d->arena.failed && !d->lowered) find_leaves(d);
     return d->arena.failed
                ? unit_fail(d->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", flow.block_count)
                : SMELT_OK;
