@@ -73,6 +73,34 @@ static PyObject *get_functions(PyObject *self, void *closure) {
 
 /* ---- Function constants. */
 
+static bool fail_component(PyObject *o, PyObject *key) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "function constant %R is %R; expected a number, a bool or 2 to 4 of them",
+                 key, o);
+    return false;
+}
+
+/* *dtype becomes uint64 for a scalar that only that type holds. */
+static bool read_integer(PyObject *o, PyObject *key, int i, smelt_constant *constant, smelt_dtype *dtype) {
+    int64_t *value = &constant->value.integers[i];
+    if (!integer_of(o, value)) return fail_component(o, key);
+    if (*value != INT64_MAX && *value != INT64_MIN) return true;
+    int overflow = 0;
+    PyObject *number = PyNumber_Long(o);
+    if (number) (void)PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow > 0 && !constant->count) {
+        *value = (int64_t)PyLong_AsUnsignedLongLong(number);
+        *dtype = SMELT_UINT64;
+        overflow = PyErr_Occurred() != NULL;
+    }
+    Py_XDECREF(number);
+    if (number && !overflow) return true;
+    PyErr_Clear();
+    PyErr_Format(PyExc_ValueError, "function constant %R is %R, which does not fit in %s", key, o,
+                 constant->count ? "int64" : "int64 or uint64");
+    return false;
+}
+
 static bool read_component(PyObject *o, PyObject *key, int i, smelt_constant *constant) {
     smelt_dtype dtype = PyBool_Check(o) ? SMELT_BOOL : PyIndex_Check(o) ? SMELT_INT64 : SMELT_FLOAT32;
     if (i && dtype != constant->dtype) dtype = SMELT_FLOAT32;
@@ -81,17 +109,10 @@ static bool read_component(PyObject *o, PyObject *key, int i, smelt_constant *co
         for (int before = 0; before < i && constant->dtype != dtype; before++)
             constant->value.reals[before] = (double)constant->value.integers[before];
         double value = PyFloat_AsDouble(o);
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            PyErr_Format(PyExc_TypeError,
-                         "function constant %R is %R; expected a number, a bool or 2 to 4 of them", key, o);
-            return false;
-        }
+        if (PyErr_Occurred()) return fail_component(o, key);
         constant->value.reals[i] = value;
-    } else {
-        int64_t value;
-        if (!integer_of(o, &value)) return false;
-        constant->value.integers[i] = value;
+    } else if (!read_integer(o, key, i, constant, &dtype)) {
+        return false;
     }
     constant->dtype = dtype;
     return true;

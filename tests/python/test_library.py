@@ -216,6 +216,27 @@ def test_threadgroup_memory_may_be_set_for_functions_without(lib):
             lib.axpy(y, x, 1, threadgroup_memory=memory)
 
 
+def test_function_constants_of_64_bits_keep_their_values():
+    lib = smelt.library("""
+        enum class Mode : ulong { none };
+        constant Mode mode [[function_constant(0)]];
+        constant long count [[function_constant(1)]];
+        kernel void f(device ulong *out [[buffer(0)]]) { out[0] = ulong(mode); out[1] = ulong(count); }
+        """)
+    out = np.zeros(2, np.uint64)
+    for mode, count in ((2**64 - 1, -2**63), (2**63, 2**63 - 1), (np.uint64(2**64 - 2), -1)):
+        lib.function("f", constants={"mode": mode, 1: count})(out, threads=1, group_size=1)
+        assert out.tolist() == [mode, count % 2**64]
+    for mode, count, error, message in (
+            (2**64, 1, ValueError, "function constant 'mode' is 18446744073709551616, which does not fit in int64 or uint64"),
+            (1, -2**63 - 1, ValueError, "function constant 1 is -9223372036854775809, which does not fit in int64 or uint64"),
+            (1, 2**63, ValueError, r"function constant 1 \('count'\) is 9223372036854775808 \(uint64\), which its type, int64, cannot hold"),
+            (1, (2**63, 1), ValueError, "function constant 1 is 9223372036854775808, which does not fit in int64$"),
+            (np.array([1.5]), 1, TypeError, r"function constant 'mode' is array\(\[1.5\]\); expected a number, a bool or 2 to 4 of them")):
+        with pytest.raises(error, match=message):
+            lib.function("f", constants={"mode": mode, 1: count})(out, threads=1, group_size=1)
+
+
 def test_compiled_at_once_on_request():
     text = """
         constant int n [[function_constant(0)]];

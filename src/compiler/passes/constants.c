@@ -199,9 +199,14 @@ static void write_value(char *text, size_t size, const smelt_constant *given) {
     bool real = is_real(given->dtype);
     for (int i = 0; i < count && length < size; i++) {
         const char *before = i ? ", " : count > 1 ? "(" : "";
-        int added = real ? snprintf(text + length, size - length, "%s%.9g", before, given->value.reals[i])
-                         : snprintf(text + length, size - length, "%s%lld", before,
-                                    (long long)given->value.integers[i]);
+        long long integer = (long long)given->value.integers[i];
+        int added;
+        if (real)
+            added = snprintf(text + length, size - length, "%s%.9g", before, given->value.reals[i]);
+        else if (given->dtype == SMELT_UINT64)
+            added = snprintf(text + length, size - length, "%s%llu", before, (unsigned long long)integer);
+        else
+            added = snprintf(text + length, size - length, "%s%lld", before, integer);
         length += added > 0 ? (size_t)added : 0;
     }
     if (count > 1 && length < size) snprintf(text + length, size - length, ")");
