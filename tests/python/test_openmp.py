@@ -34,8 +34,11 @@ def seconds():
     '''Of smelt's own threads.'''
     total = 0
     for task in os.listdir("/proc/self/task"):
-        if open(f"/proc/self/task/{task}/comm").read().startswith("smelt pool"):
-            total += int(open(f"/proc/self/task/{task}/schedstat").read().split()[0])
+        try:
+            if open(f"/proc/self/task/{task}/comm").read().startswith("smelt pool"):
+                total += int(open(f"/proc/self/task/{task}/schedstat").read().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # a joined thread may end between the listing and the reading
     return total / 1e9
 
 expected = launch(1)
