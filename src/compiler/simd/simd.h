@@ -406,7 +406,8 @@ void rows_find_chunks(struct simd *s, LLVMValueRef value, struct row_view *out);
  * chunk (piece_view). */
 struct span rows_span(struct simd *s, int piece, const struct row_view *chunks, int leader);
 LLVMValueRef rows_lane(struct simd *s, LLVMValueRef value, int chunk, int lane);
-/* A chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
+/* row_access.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do
+ * not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 /* The same of a store. */
 bool rows_store(struct simd *s, LLVMValueRef store, int chunk);

@@ -3,7 +3,7 @@
  *   neighbours         one vector access
  *   a small pattern    (strides, repeats) a few vectors that cover it, and a shuffle; stores need masks for
  *                      the gaps, which only 512 bits have at a vector's speed
- *   a few rows         a vector each, and shuffles: rows.c
+ *   a few rows         a vector each, and shuffles: row_access.c
  *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
  *   a small table      (loads) of the kernel's own: permuted vectors of it: table.c
  *   varying            tested at run time: unknown.c

@@ -52,8 +52,8 @@ static bool are_close(struct simd *s, const int64_t *offsets, int64_t size) {
     return true;
 }
 
-/* With 512 bits, rows.c loads a vector for each of so few rows: fewer loads per element than one for each
- * lane, if there are fewer than four elements to a lane. */
+/* With 512 bits, row_access.c loads a vector for each of so few rows: fewer loads per element than one for
+ * each lane, if there are fewer than four elements to a lane. */
 static bool are_few_rows(struct simd *s, const int64_t *offsets, int64_t size) {
     int lanes = neighbours_lanes(s);
     for (int first = 0; first < s->lanes; first += lanes) {
