@@ -8,8 +8,8 @@
  * Where it pays and nothing speaks against it, the chunks of both halves are therefore the rows: those of the
  * first half rows 0 to 3, those of the second rows 4 to 7. This holds for 256 bits, where a chunk is a row.
  * With registers of 512 bits, chunks are as long, and products keep rows of two sums in one register.
- * matrix_find.c decides which values are kept so; matrix_rows.c writes their code, and converts at the
- * borders. */
+ * matrix_find.c decides which values are kept so; matrix_rows.c and matrix_products.c write their code, and
+ * convert at the borders. */
 #ifndef SMELT_COMPILER_SIMD_MATRIX_H
 #define SMELT_COMPILER_SIMD_MATRIX_H
 
@@ -141,7 +141,7 @@ extern const struct matrix_forms matrix_forms;
 LLVMValueRef matrix_incoming(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk);
 /* Loads, stores, arithmetic with operands in lanes' order: all chunks, each where it stands. */
 void matrix_emit(struct simd *s, LLVMValueRef instruction);
-/* Products wait, so that several can be written together. */
+/* matrix_products.c — products wait, so that several can be written together. */
 void matrix_emit_later(struct simd *s, LLVMValueRef product);
 /* The instruction needs the result of a product that waits, or replaces what such a product needs. */
 bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction);

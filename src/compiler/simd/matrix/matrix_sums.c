@@ -4,7 +4,7 @@
  * more sums than registers, so each stage would be loaded, and stored for the next one: before and after the
  * inner loop, and on the edges of the outer one. Where no two stages are needed at the same time, all stages
  * of a sum lie in one place, and the edges between them are no code. Rows of two sums that products write
- * side by side (matrix_rows.c) are side by side there, too.
+ * side by side (matrix_tile.c) are side by side there, too.
  *
  * Requires: the matrices, in order. Establishes: matrix.sum. */
 #include "compiler/simd/matrix/matrix_sums.h"
