@@ -85,7 +85,7 @@ struct remark {
 
 struct simd;
 struct turns;
-/* What values.c needs to know of matrices, where there are any: see matrix_rows.c. */
+/* What values.c needs to know of matrices, where there are any: see matrix_operands.c. */
 struct matrix_forms {
     LLVMValueRef (*lanes)(struct simd *s, LLVMValueRef half, int chunk);
     LLVMValueRef (*operand)(struct simd *s, LLVMValueRef operand, int chunk);

@@ -135,9 +135,9 @@ typedef void matrix_body(struct simd *s, LLVMValueRef const *parameters, LLVMVal
 void simd_matrix_call(struct simd *s, const char *name, matrix_body *write, LLVMValueRef *arguments,
                       unsigned count, LLVMValueRef *results, unsigned result_count);
 
-/* matrix_rows.c — how the halves' chunks are had. */
+/* matrix_operands.c — how the halves' chunks are had. */
 extern const struct matrix_forms matrix_forms;
-/* A chunk of a phi's half, when control comes from the block. */
+/* matrix_rows.c — a chunk of a phi's half, when control comes from the block. */
 LLVMValueRef matrix_incoming(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk);
 /* Loads, stores, arithmetic with operands in lanes' order: all chunks, each where it stands. */
 void matrix_emit(struct simd *s, LLVMValueRef instruction);

@@ -31,7 +31,8 @@ static void store_row(struct simd *s, const struct matrix_rows *rows, int group,
     LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, at), bytes);
 }
 
-void matrix_keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row) {
+/* A row of an operand of products has been computed. */
+static void keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row) {
     struct matrix *matrix = matrix_of(s, half);
     if (!matrix->rows && !matrix->direct) matrix->rows = take_rows(s);
     if (!matrix->rows) return;
@@ -170,3 +171,6 @@ LLVMValueRef matrix_load_pair(struct simd *s, const struct product_operand *oper
     LLVMSetAlignment(load, operand->direct ? 2 : 4);
     return load;
 }
+
+const struct matrix_forms matrix_forms = {
+    .lanes = matrix_lanes_of_half, .operand = matrix_operand_of_reader, .keep_row = keep_row};

@@ -2,7 +2,7 @@
 #ifndef SMELT_COMPILER_SIMD_MATRIX_OPERANDS_H
 #define SMELT_COMPILER_SIMD_MATRIX_OPERANDS_H
 
-#include "compiler/simd/matrix/matrix.h"
+#include "compiler/simd/matrix/matrix_rows.h"
 
 #define ROW_BYTES (MATRIX_SIZE * 4)
 
@@ -18,12 +18,6 @@ struct product_operand {
     const struct matrix_rows *rows;
 };
 
-/* matrix_rows.c — row `row` of a matrix, from its halves. */
-LLVMValueRef matrix_row_of(struct simd *s, LLVMValueRef first, LLVMValueRef second, int group, int row);
-LLVMValueRef matrix_address_at(struct simd *s, LLVMValueRef base, int64_t bytes);
-
-/* A row of an operand of products has been computed. */
-void matrix_keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row);
 /* Finds the product's right (left) operand. Operands that are not kept at their definition are stored now;
  * `list` has them, whose memory serves others after matrix_give_rows. */
 bool matrix_find_operand(struct simd *s, const struct matrix *product, bool right, struct matrix_rows **list,

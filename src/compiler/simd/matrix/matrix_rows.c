@@ -1,6 +1,6 @@
 /* The code of matrices whose chunks are rows (matrix.h): rows from lanes' order and back, loads, stores,
  * arithmetic. matrix_products.c has the products. */
-#include "compiler/simd/matrix/matrix_operands.h"
+#include "compiler/simd/matrix/matrix_rows.h"
 #include "compiler/simd/arithmetic/arithmetic.h"
 #include "compiler/simd/lanes/lanes.h"
 
@@ -34,8 +34,7 @@ LLVMValueRef matrix_row_of(struct simd *s, LLVMValueRef first, LLVMValueRef seco
     return row_from_lanes(s, first, second, group, row);
 }
 
-/* A chunk of a half in lanes' order. */
-static LLVMValueRef lanes_of_half(struct simd *s, LLVMValueRef value, int chunk) {
+LLVMValueRef matrix_lanes_of_half(struct simd *s, LLVMValueRef value, int chunk) {
     static const int low[] = {0, 1, 2, 3, 8, 9, 10, 11}, high[] = {4, 5, 6, 7, 12, 13, 14, 15};
     static const int even[] = {0, 2, 8, 10, 4, 6, 12, 14}, odd[] = {1, 3, 9, 11, 5, 7, 13, 15};
     const struct matrix *matrix = matrix_of(s, value);
@@ -46,8 +45,7 @@ static LLVMValueRef lanes_of_half(struct simd *s, LLVMValueRef value, int chunk)
     return shuffle(s, pairs[0], pairs[1], value == matrix->halves[0] ? even : odd);
 }
 
-/* The operand of s->row_reader, a half, that belongs to its chunk. */
-static LLVMValueRef operand_of_reader(struct simd *s, LLVMValueRef operand, int chunk) {
+LLVMValueRef matrix_operand_of_reader(struct simd *s, LLVMValueRef operand, int chunk) {
     const struct matrix *matrix = matrix_of(s, s->row_reader);
     int second = s->row_reader == matrix->halves[1], n = 0;
     while (LLVMGetOperand(s->row_reader, (unsigned)n) != operand) n++;
@@ -182,6 +180,3 @@ void matrix_emit(struct simd *s, LLVMValueRef instruction) {
     if (matrix->kind == MATRIX_STORE && instruction == matrix->place) emit_store(s, matrix);
     if (matrix->kind == MATRIX_ARITHMETIC) emit_elements(s, instruction);
 }
-
-const struct matrix_forms matrix_forms = {
-    .lanes = lanes_of_half, .operand = operand_of_reader, .keep_row = matrix_keep_row};
