@@ -62,7 +62,10 @@ PREFIXES = {
         "src/compiler/passes": "alignment constants declare hold initialiser landmarks lines returns specialise staging unrolled",
         "src/compiler/ptx": "address coarse divergence guarded matrix ptx rounds wide",
         "src/compiler/simd": "access ahead atomic chunk chunks context control copy dense edges effects emit extent first_gang gang known lanes mask matrix_address_at matrix_emit matrix_end_schedule matrix_find matrix_sum"
-                             " matrix_block matrix_forget matrix_forms matrix_give matrix_incoming matrix_is_awaited matrix_lanes_of_half matrix_load matrix_loop matrix_operand_of_reader matrix_row_of matrix_second_half matrix_write neighbours packed pattern piece private range reach remark report rows spot"
+                             " matrix_block matrix_forget matrix_forms matrix_give matrix_incoming matrix_is_awaited matrix_lanes_of_half"
+                             " matrix_load_element matrix_load_pair matrix_load_row_of matrix_load_words matrix_loop matrix_operand_of_reader"
+                             " matrix_row_of matrix_second_half matrix_write neighbours packed pattern piece private range reach remark report rows"
+                             " spot"
                              " scalar shape simd simdgroup_shape speculation spread tile tiles turns value words wrapped",
     },
 }
