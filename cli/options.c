@@ -434,6 +434,14 @@ static bool check_outputs(const struct options *o) {
     return true;
 }
 
+/* What is missing beside a source is said once the source is there; nobody types a source in vain. */
+static bool read_and_check(struct options *o, bool showing) {
+    bool typed = strcmp(o->source_path, "-") == 0;
+    if (typed && !showing && !check_run(o)) return false;
+    if (!source_read(o->source_path, &o->source, &o->package_size)) return false;
+    return typed || showing || check_run(o);
+}
+
 int options_parse(const struct command *command, int count, char **arguments, struct options *o) {
     bool showing = command == &show_command;
     *o = (struct options){.timeout = showing ? 0 : 60, .repeat = 1};
@@ -450,11 +458,10 @@ int options_parse(const struct command *command, int count, char **arguments, st
         int status = EXIT_USAGE;
         return check_graph(o) && make_arrays(o, true, &status) ? EXIT_OK : status;
     }
-    if (!check_outputs(o) || !check_form(o) || !check_files(o) || !(showing || check_run(o)))
+    if (!check_outputs(o) || !check_form(o) || !check_files(o) || !read_and_check(o, showing))
         return EXIT_USAGE;
     /* What is shown the device need not run. */
     if (o->device && !showing && !smelt_device_description(o->device)) return report(SMELT_ERROR_NO_DEVICE);
-    if (!source_read(o->source_path, &o->source, &o->package_size)) return EXIT_USAGE;
     if (o->header_path && !source_read(o->header_path, &o->header, NULL)) return EXIT_USAGE;
     if (!check_package(o)) return EXIT_USAGE;
     o->source_label = source_label(o->source_path);

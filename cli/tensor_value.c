@@ -21,6 +21,9 @@ static bool parse_sizes(const char *what, const char *text, size_t length, int64
     if (!parse_shape(what, text, length, &shape)) return false;
     if (!shape.ndim)
         return complain("%s is '%.*s'; expected dimensions, as in 64x32", what, (int)length, text);
+    for (int d = 0; d < shape.ndim; d++)
+        if (shape.size[d] < 1)
+            return complain("%s: size %d of '%.*s' is 0; expected at least 1", what, d, (int)length, text);
     *count = shape.ndim;
     memcpy(sizes, shape.size, sizeof shape.size);
     return true;
@@ -52,7 +55,7 @@ bool tensor_value_parse(const char *what, const char *text, size_t length, bool 
     if (!parse_sizes(what, at, (size_t)((next ? next : end) - at), value->desc.dimensions, &value->desc.ndim))
         return false;
     at = next ? next + 1 : end;
-    if ((size_t)(end - at) > sizeof scales && memcmp(at, scales, sizeof scales - 1) == 0) {
+    if ((size_t)(end - at) >= sizeof scales - 1 && memcmp(at, scales, sizeof scales - 1) == 0) {
         at += sizeof scales - 1;
         const char *blocks = memchr(at, ':', (size_t)(end - at));
         next = blocks ? memchr(blocks + 1, ':', (size_t)(end - blocks - 1)) : NULL;

@@ -1,4 +1,5 @@
 /* Operations on arrays: smelt_apply by name, for the functions of smelt.operations and the operators. */
+#include "call.h"
 #include "operations.h"
 
 static PyObject *python_operations;
@@ -65,31 +66,41 @@ PyObject *apply_operation(smelt_apply_desc *desc) {
 
 /* ---- Attributes. */
 
-static bool integers(PyObject *value, const char *name, int64_t *to, int most, int *count) {
-    PyObject *items =
-        PyList_Check(value) || PyTuple_Check(value) ? PySequence_Tuple(value) : PyTuple_Pack(1, value);
+/* A tuple of the items of a sequence, or of one value. */
+static PyObject *tuple_of(PyObject *value) {
+    bool text = PyUnicode_Check(value) || PyBytes_Check(value);
+    Py_ssize_t size = !text && PySequence_Check(value) ? PySequence_Size(value) : -1;
+    PyErr_Clear(); /* an array without dimensions has no length */
+    return size < 0 ? PyTuple_Pack(1, value) : PySequence_Tuple(value);
+}
+
+static bool integers(const char *operation, PyObject *value, const char *name, int64_t *to, int most,
+                     int *count) {
+    PyObject *items = tuple_of(value);
     if (!items) return false;
     Py_ssize_t size = PyTuple_Size(items);
     bool good = size <= most;
-    if (!good) PyErr_Format(PyExc_ValueError, "%s has %zd numbers; at most %d are allowed", name, size, most);
+    if (!good)
+        PyErr_Format(PyExc_ValueError, "%s: %s has %zd numbers; at most %d are allowed", operation, name,
+                     size, most);
     for (Py_ssize_t i = 0; i < size && good; i++) {
-        PyObject *number = PyNumber_Index(PyTuple_GetItem(items, i));
-        to[i] = number ? PyLong_AsLongLong(number) : -1;
-        good = !(to[i] == -1 && PyErr_Occurred());
-        Py_XDECREF(number);
+        good = integer_of(PyTuple_GetItem(items, i), &to[i]);
+        if (!good)
+            PyErr_Format(PyExc_TypeError, "%s: %s is %R; expected %s", operation, name, value,
+                         most == 1 ? "a whole number" : "a whole number or several");
     }
     *count = (int)size;
     Py_DECREF(items);
     return good;
 }
 
-static bool set_axes(smelt_apply_desc *desc, PyObject *value) {
+static bool set_axes(const char *operation, smelt_apply_desc *desc, PyObject *value) {
     int64_t axes[2 * SMELT_MAX_DIMENSIONS] = {0};
     int count = 0;
-    if (!integers(value, "axis", axes, 2 * SMELT_MAX_DIMENSIONS, &count)) return false;
+    if (!integers(operation, value, "axis", axes, 2 * SMELT_MAX_DIMENSIONS, &count)) return false;
     for (int i = 0; i < count; i++) {
         if (axes[i] != (int)axes[i]) {
-            PyErr_Format(PyExc_ValueError, "axis %lld is out of range", (long long)axes[i]);
+            PyErr_Format(PyExc_ValueError, "%s: axis %lld is out of range", operation, (long long)axes[i]);
             return false;
         }
         desc->axes[i] = (int)axes[i];
@@ -99,14 +110,17 @@ static bool set_axes(smelt_apply_desc *desc, PyObject *value) {
     return true;
 }
 
-static bool set_numbers(smelt_apply_desc *desc, PyObject *value) {
+static bool set_numbers(const char *operation, smelt_apply_desc *desc, PyObject *value) {
     PyObject *items = PySequence_Tuple(value);
     if (!items) return false;
     bool good = PyTuple_Size(items) <= 3;
-    if (!good) PyErr_SetString(PyExc_ValueError, "numbers: at most 3 are allowed");
+    if (!good) PyErr_Format(PyExc_ValueError, "%s: numbers: at most 3 are allowed", operation);
     for (Py_ssize_t i = 0; i < PyTuple_Size(items) && good; i++) {
-        desc->numbers[i] = PyFloat_AsDouble(PyTuple_GetItem(items, i));
+        PyObject *item = PyTuple_GetItem(items, i);
+        desc->numbers[i] = PyFloat_AsDouble(item);
         good = !(desc->numbers[i] == -1 && PyErr_Occurred());
+        if (!good && PyErr_ExceptionMatches(PyExc_TypeError))
+            PyErr_Format(PyExc_TypeError, "%s: %R is not a number", operation, item);
     }
     Py_DECREF(items);
     return good;
@@ -120,25 +134,26 @@ static bool set_flag(bool *flag, PyObject *value) {
 
 /* `device`: the caller keeps the string. *torch: whether the result is a tensor of torch, computed on torch's
  * current stream. */
-static bool set_attribute(smelt_apply_desc *desc, bool *torch, const char *name, PyObject *value) {
+static bool set_attribute(const char *operation, smelt_apply_desc *desc, bool *torch, const char *name,
+                          PyObject *value) {
     int count;
     if (strcmp(name, "torch") == 0) return set_flag(torch, value);
     if (strcmp(name, "dtype") == 0) return dtype_of_object(value, "dtype", &desc->dtype);
-    if (strcmp(name, "axes") == 0) return set_axes(desc, value);
+    if (strcmp(name, "axes") == 0) return set_axes(operation, desc, value);
     if (strcmp(name, "keepdims") == 0) return set_flag(&desc->keepdims, value);
     if (strcmp(name, "reverse") == 0) return set_flag(&desc->reverse, value);
     if (strcmp(name, "exclusive") == 0) return set_flag(&desc->exclusive, value);
     if (strcmp(name, "equal_nan") == 0) return set_flag(&desc->equal_nan, value);
-    if (strcmp(name, "numbers") == 0) return set_numbers(desc, value);
+    if (strcmp(name, "numbers") == 0) return set_numbers(operation, desc, value);
     if (strcmp(name, "shape") == 0)
-        return integers(value, "shape", desc->shape.size, SMELT_MAX_DIMENSIONS, &desc->shape.ndim);
+        return integers(operation, value, "shape", desc->shape.size, SMELT_MAX_DIMENSIONS, &desc->shape.ndim);
     if (strcmp(name, "starts") == 0)
-        return integers(value, "starts", desc->starts, SMELT_MAX_DIMENSIONS, &count);
+        return integers(operation, value, "starts", desc->starts, SMELT_MAX_DIMENSIONS, &count);
     if (strcmp(name, "stops") == 0)
-        return integers(value, "stops", desc->stops, SMELT_MAX_DIMENSIONS, &count);
+        return integers(operation, value, "stops", desc->stops, SMELT_MAX_DIMENSIONS, &count);
     if (strcmp(name, "steps") == 0)
-        return integers(value, "steps", desc->steps, SMELT_MAX_DIMENSIONS, &count);
-    if (strcmp(name, "offset") == 0) return integers(value, "offset", &desc->offset, 1, &count);
+        return integers(operation, value, "steps", desc->steps, SMELT_MAX_DIMENSIONS, &count);
+    if (strcmp(name, "offset") == 0) return integers(operation, value, "offset", &desc->offset, 1, &count);
     if (strcmp(name, "algorithm") == 0)
         return (desc->algorithm = PyUnicode_AsUTF8AndSize(value, NULL)) != NULL;
     if (strcmp(name, "device") == 0) return (desc->device = PyUnicode_AsUTF8AndSize(value, NULL)) != NULL;
@@ -175,7 +190,8 @@ static PyObject *apply(PyObject *self, PyObject *arguments, PyObject *keywords) 
     bool torch = false;
     while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
         const char *attribute = PyUnicode_AsUTF8AndSize(key, NULL);
-        if (!attribute || (value != Py_None && !set_attribute(&desc, &torch, attribute, value))) return NULL;
+        if (!attribute || (value != Py_None && !set_attribute(name, &desc, &torch, attribute, value)))
+            return NULL;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         bool weak;
@@ -200,7 +216,7 @@ static PyObject *random_array(PyObject *self, PyObject *arguments) {
     (void)self;
     if (!PyArg_ParseTuple(arguments, "sOOK:random_array", &kind, &dtype_name, &sizes, &seed)) return NULL;
     if (!dtype_of_object(dtype_name, "dtype", &dtype)) return NULL;
-    if (!integers(sizes, "shape", shape.size, SMELT_MAX_DIMENSIONS, &shape.ndim)) return NULL;
+    if (!integers("random", sizes, "shape", shape.size, SMELT_MAX_DIMENSIONS, &shape.ndim)) return NULL;
     bool normal = strcmp(kind, "normal") == 0;
     Py_BEGIN_ALLOW_THREADS status = normal ? smelt_array_normal(dtype, shape, seed, &array)
                                            : smelt_array_uniform(dtype, shape, seed, &array);

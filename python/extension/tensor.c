@@ -74,8 +74,16 @@ static bool plane_desc_of(PyObject *o, const char *what, int ndim, smelt_tensor_
                      "%s is %R; expected a pair of a dtype and a block, as ('ue8m0', (32, 1))", what, o);
         return false;
     }
-    return tensor_element(item_of(o, 0), what, &desc->element) &&
-           sizes_of(item_of(o, 1), what, desc->block, &ndim);
+    if (!tensor_element(item_of(o, 0), what, &desc->element) ||
+        !sizes_of(item_of(o, 1), what, desc->block, &ndim))
+        return false;
+    for (int d = 0; d < ndim; d++)
+        if (desc->block[d] < 1) {
+            PyErr_Format(PyExc_ValueError, "%s is %R: size %lld of its block is less than 1", what, o,
+                         (long long)desc->block[d]);
+            return false;
+        }
+    return true;
 }
 
 static bool usage_of(PyObject *o, unsigned *usage) {

@@ -10,6 +10,7 @@ from typing import Any
 from smelt._smelt import Dtype, apply, array, asarray, float32, int32
 from smelt.execution import default_device
 from smelt.operations import less, where
+from smelt.operations.arguments import whole
 from smelt.operations.types import Array, Stream
 
 __all__ = [
@@ -54,13 +55,14 @@ def _sizes(shape: int | Sequence[int]) -> Sequence[int]:
 def seed(seed: int) -> None:
     """What numbers come from now on without a key."""
     global _state
+    number = whole("seed", "seed", seed)
     with _lock:
-        _state = seed & _WORD
+        _state = number & _WORD
 
 
 def key(seed: int) -> array:
     """A key of a seed."""
-    return _array_of(_mix(seed & _WORD))
+    return _array_of(_mix(whole("key", "seed", seed) & _WORD))
 
 
 def split(key: array, num: int = 2, stream: Stream = None) -> array:

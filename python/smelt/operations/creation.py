@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 from smelt._smelt import Dtype, apply, array, float32, int32
 from smelt.execution import default_device
+from smelt.operations.arguments import whole
 from smelt.operations.types import Array, Stream
 
 __all__ = ["arange", "eye", "full", "full_like", "identity", "linspace", "ones", "ones_like", "tri", "zeros", "zeros_like"]
@@ -47,15 +48,20 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Dtyp
     """start, start + step … below stop; arange(n): 0 … n - 1. int32 where all are integers, else float32."""
     if stop is None:
         start, stop = 0, start
-    whole = all(hasattr(n, "__index__") for n in (start, stop, step))
-    dtype = dtype or (int32 if whole else float32)
+    for name, number in (("start", start), ("stop", stop), ("step", step)):
+        if not hasattr(number, "__float__") and not hasattr(number, "__index__"):
+            raise TypeError(f"arange: {name} is {number!r}; expected a number")
+    if step == 0:
+        raise ValueError("arange: step is 0; expected another number")
+    integers = all(hasattr(n, "__index__") for n in (start, stop, step))
+    dtype = dtype or (int32 if integers else float32)
     return apply("arange", (), numbers=(start, stop, step), dtype=dtype, device=device or default_device())
 
 
 def linspace(start: float, stop: float, num: int = 50, dtype: Dtype | None = float32, *, stream: Stream = None,
              device: str | None = None) -> array:
     """num numbers from start to stop, both among them, at equal distances."""
-    if num < 0:
+    if whole("linspace", "num", num) < 0:
         raise ValueError(f"linspace: num is {num}; expected 0 or more")
     index = arange(num, device=device).astype("float32")
     return (index * ((stop - start) / max(num - 1, 1)) + start).astype(dtype or float32)

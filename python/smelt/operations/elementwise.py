@@ -3,6 +3,7 @@
 Dtypes are those of docs/operations.md: numbers of Python take the dtype of the arrays they meet. Shapes that cannot be broadcast and
 dtypes an operation does not have raise ValueError. `stream` is accepted and not looked at."""
 from smelt._smelt import Dtype, apply, array
+from smelt.operations.arguments import whole
 from smelt.operations.types import Array, Stream
 __all__ = [
     "abs", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "astype",
@@ -379,7 +380,7 @@ def radians(a: Array, /, *, stream: Stream = None) -> array:
 
 def round(a: Array, /, decimals: int = 0, stream: Stream = None) -> array:
     """Rounded to so many decimals, halves to even."""
-    if decimals == 0:
+    if whole("round", "decimals", decimals) == 0:
         return apply("round", (a,))
     scale = 10.0**decimals
     return divide(apply("round", (multiply(a, scale),)), scale)

@@ -2,6 +2,7 @@
 from collections.abc import Sequence
 
 from smelt._smelt import apply, array
+from smelt.operations.arguments import is_several, whole, wholes
 from smelt.operations.types import Array, Stream
 
 __all__ = ["addmm", "allclose", "array_equal", "inner", "isclose", "matmul", "outer", "tensordot"]
@@ -34,9 +35,15 @@ def outer(a: Array, b: Array, /, *, stream: Stream = None) -> array:
 
 def tensordot(a: array, b: array, /, axes: int | Sequence[Sequence[int]] = 2, *, stream: Stream = None) -> array:
     """Sums over the last `axes` dimensions of a and the first of b, or over axes[0] of a and axes[1] of b."""
-    if isinstance(axes, int):
-        axes = (range(a.ndim - axes, a.ndim), range(axes))
-    return apply("tensordot", (a, b), axes=[*axes[0], *axes[1]])
+    if not is_several(axes):
+        count = whole("tensordot", "axes", axes)
+        if not 0 <= count <= min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot: axes is {count}; expected 0 to {min(a.ndim, b.ndim)}, the dimensions of both")
+        axes = (range(a.ndim - count, a.ndim), range(count))
+    elif len(axes) != 2:
+        raise ValueError(f"tensordot: axes has {len(axes)} parts; expected the axes of a and those of b")
+    of_a, of_b = (wholes("tensordot", "axes", part) for part in axes)
+    return apply("tensordot", (a, b), axes=[*of_a, *of_b])
 
 
 def allclose(a: Array, b: Array, /, rtol: float = 1e-05, atol: float = 1e-08, *, equal_nan: bool = False,

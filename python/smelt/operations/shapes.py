@@ -1,8 +1,10 @@
 """Shapes: views of the same elements where that can be, copies where not."""
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from smelt._smelt import Dtype, apply, array
+from smelt.operations.arguments import axis_of, is_several, whole, wholes
 from smelt.operations.types import Array, Axes, Stream
 
 __all__ = [
@@ -24,12 +26,13 @@ def flatten(a: Array, /, start_axis: int = 0, end_axis: int = -1, *, stream: Str
 
 def unflatten(a: array, /, axis: int, shape: Sequence[int], *, stream: Stream = None) -> array:
     """One dimension as several; one of their sizes may be -1."""
-    sizes, axis = a.shape, axis % a.ndim
+    sizes, axis = a.shape, axis_of("unflatten", axis, a.ndim)
+    shape = wholes("unflatten", "shape", shape)
     if -1 in shape:
         known = 1
         for size in shape:
             known *= size if size != -1 else 1
-        shape = [size if size != -1 else sizes[axis] // known for size in shape]
+        shape = [size if size != -1 else sizes[axis] // (known or 1) for size in shape]
     return reshape(a, (*sizes[:axis], *shape, *sizes[axis + 1:]))
 
 
@@ -41,14 +44,16 @@ def transpose(a: Array, /, axes: Sequence[int] | None = None, *, stream: Stream 
 def swapaxes(a: array, /, axis1: int, axis2: int, *, stream: Stream = None) -> array:
     """A view with two dimensions exchanged."""
     axes = list(range(a.ndim))
-    axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
+    first, second = (axis_of("swapaxes", axis, a.ndim) for axis in (axis1, axis2))
+    axes[first], axes[second] = second, first
     return transpose(a, axes)
 
 
 def moveaxis(a: array, /, source: int, destination: int, *, stream: Stream = None) -> array:
     """A view with one dimension at another place."""
     axes = list(range(a.ndim))
-    axes.insert(destination % a.ndim, axes.pop(source))
+    place = axis_of("moveaxis", destination, a.ndim, "destination")
+    axes.insert(place, axes.pop(axis_of("moveaxis", source, a.ndim, "source")))
     return transpose(a, axes)
 
 
@@ -93,14 +98,16 @@ def stack(arrays: Sequence[Array], axis: int | None = 0, *, stream: Stream = Non
 
 def split(a: array, /, indices_or_sections: int | Sequence[int], axis: int = 0, *, stream: Stream = None) -> list[array]:
     """Views of so many equal parts along an axis, or of those between the indices. ValueError where parts differ."""
-    size, axis = a.shape[axis], axis % a.ndim
-    if isinstance(indices_or_sections, int):
-        if indices_or_sections < 1 or size % indices_or_sections:
-            raise ValueError(f"split: {indices_or_sections} equal parts do not divide {size} elements")
-        part = size // indices_or_sections
-        bounds = list(range(part, size, part))
+    axis = axis_of("split", axis, a.ndim)
+    size = a.shape[axis]
+    if is_several(indices_or_sections):
+        bounds = wholes("split", "indices_or_sections", indices_or_sections)
     else:
-        bounds = list(indices_or_sections)
+        parts = whole("split", "indices_or_sections", indices_or_sections)
+        if parts < 1 or size % parts:
+            raise ValueError(f"split: {parts} equal parts do not divide {size} elements")
+        part = size // parts
+        bounds = list(range(part, size, part))
     ends = [0, *bounds, size]
     return [a[(slice(None),) * axis + (slice(ends[i], ends[i + 1]),)] for i in range(len(ends) - 1)]
 
@@ -109,7 +116,9 @@ def repeat(a: array, /, repeats: int, axis: int | None = None, *, stream: Stream
     """Each element so many times, one after the other, along an axis; None: of the array flattened."""
     if axis is None:
         a, axis = flatten(a), 0
-    axis %= a.ndim
+    axis, repeats = axis_of("repeat", axis, a.ndim), whole("repeat", "repeats", repeats)
+    if repeats < 0:
+        raise ValueError(f"repeat: repeats is {repeats}; expected 0 or more")
     shape = a.shape
     wide = broadcast_to(expand_dims(a, axis + 1), (*shape[:axis + 1], repeats, *shape[axis + 1:]))
     return flatten(wide, axis, axis + 1)
@@ -117,12 +126,29 @@ def repeat(a: array, /, repeats: int, axis: int | None = None, *, stream: Stream
 
 def tile(a: array, reps: int | Sequence[int], /, *, stream: Stream = None) -> array:
     """The array so many times along each dimension."""
-    counts = [reps] if isinstance(reps, int) else list(reps)
+    counts = wholes("tile", "reps", reps)
+    if min(counts, default=1) < 0:
+        raise ValueError(f"tile: reps is {reps}; expected 0 or more")
     counts = [1] * (a.ndim - len(counts)) + counts
     a = reshape(a, [1] * (len(counts) - a.ndim) + list(a.shape))
     for axis, count in enumerate(counts):
-        a = concatenate([a] * count, axis) if count > 1 else a
+        a = concatenate([a] * count, axis) if count else a[(slice(None),) * axis + (slice(0, 0),)]
     return a
+
+
+def _pad_pairs(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+    """(before, after) for each dimension."""
+    if not is_several(pad_width) or not any(is_several(pair) for pair in pad_width):
+        pad_width = [pad_width] * ndim
+    elif len(pad_width) == 1:
+        pad_width = list(pad_width) * ndim
+    pairs = [wholes("pad", "pad_width", pair) for pair in pad_width]
+    if len(pairs) != ndim:
+        raise ValueError(f"pad: {len(pairs)} pairs for an array of {ndim} dimensions")
+    for pair in pairs:
+        if not 1 <= len(pair) <= 2:
+            raise ValueError(f"pad: pad_width has {len(pair)} numbers for a dimension; expected (before, after)")
+    return [(pair[0], pair[-1]) for pair in pairs]
 
 
 def pad(a: array, /, pad_width: int | tuple, mode: str = "constant", constant_values: Array = 0, *,
@@ -130,15 +156,7 @@ def pad(a: array, /, pad_width: int | tuple, mode: str = "constant", constant_va
     """The array with a border: pad_width is n, (before, after), or one such pair for each dimension.
 
     mode: "constant" or "edge"."""
-    pairs = pad_width
-    if isinstance(pairs, int):
-        pairs = ((pairs, pairs),) * a.ndim
-    elif pairs and isinstance(pairs[0], int):
-        pairs = (tuple(pairs) if len(pairs) == 2 else (pairs[0], pairs[0]),) * a.ndim
-    elif len(pairs) == 1:
-        pairs = tuple(pairs) * a.ndim
-    if len(pairs) != a.ndim:
-        raise ValueError(f"pad: {len(pairs)} pairs for an array of {a.ndim} dimensions")
+    pairs = _pad_pairs(pad_width, a.ndim)
     if mode == "constant":
         return apply("pad", (a, constant_values), starts=[p[0] for p in pairs], stops=[p[1] for p in pairs])
     if mode != "edge":
@@ -162,7 +180,10 @@ def triu(x: Array, k: int = 0, *, stream: Stream = None) -> array:
 
 def diagonal(a: array, offset: int = 0, axis1: int = 0, axis2: int = 1, stream: Stream = None) -> array:
     """The elements of a diagonal of the matrices in two dimensions, as the last dimension."""
-    first, second = axis1 % a.ndim, axis2 % a.ndim
+    first, second = axis_of("diagonal", axis1, a.ndim, "axis1"), axis_of("diagonal", axis2, a.ndim, "axis2")
+    if first == second:
+        raise ValueError(f"diagonal: axis1 and axis2 are both {first}; expected two axes")
+    offset = whole("diagonal", "offset", offset)
     rest = [d for d in range(a.ndim) if d not in (first, second)]
     a = transpose(a, [*rest, first, second])
     count = min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0))
@@ -172,6 +193,7 @@ def diagonal(a: array, offset: int = 0, axis1: int = 0, axis2: int = 1, stream: 
 
 def diag(a: array, /, k: int = 0, *, stream: Stream = None) -> array:
     """Of a vector the matrix with it on diagonal k; of a matrix that diagonal."""
+    k = whole("diag", "k", k)
     if a.ndim == 2:
         return diagonal(a, k)
     if a.ndim != 1:

@@ -2,6 +2,7 @@
 from collections.abc import Sequence
 
 from smelt._smelt import apply, array, asarray
+from smelt.operations.arguments import whole
 from smelt.operations.types import Array, Stream
 
 __all__ = ["fft", "fft2", "fftn", "hadamard_transform", "ifft", "ifft2", "ifftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn"]
@@ -83,7 +84,7 @@ def irfft2(a: Array, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, 
 
 
 def _size(name: str, n: int | None) -> int | None:
-    if n is not None and n < 1:
+    if n is not None and whole(name, "n", n) < 1:
         raise ValueError(f"{name}: n is {n}; expected at least 1")
     return n
 

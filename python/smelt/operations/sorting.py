@@ -1,5 +1,6 @@
 """Orders along an axis. Equal elements keep their order, and NaN comes last."""
 from smelt._smelt import apply, array, asarray
+from smelt.operations.arguments import axis_of, whole
 from smelt.operations.shapes import flatten
 from smelt.operations.types import Array, Stream
 
@@ -17,8 +18,8 @@ def argsort(a: Array, /, axis: int | None = -1, *, stream: Stream = None) -> arr
 
 
 def _check_kth(name: str, a: array, kth: int, axis: int | None) -> None:
-    count = a.size if axis is None else a.shape[axis] if -a.ndim <= axis < a.ndim else 0
-    if not -count <= kth < count:
+    count = a.size if axis is None else a.shape[axis_of(name, axis, a.ndim)]
+    if not -count <= whole(name, "kth", kth) < count:
         raise ValueError(f"{name}: kth is {kth}; expected a place among the {count} elements along axis {axis}")
 
 
@@ -41,9 +42,10 @@ def topk(a: Array, /, k: int, axis: int | None = -1, *, stream: Stream = None) -
     a = asarray(a)
     if axis is None:
         a, axis = flatten(a), 0
-    count = a.shape[axis] if -a.ndim <= axis < a.ndim else 0
-    if not 0 < k <= count:
+    place = axis_of("topk", axis, a.ndim)
+    count = a.shape[place]
+    if not 0 < whole("topk", "k", k) <= count:
         raise ValueError(f"topk: k is {k}; expected 1 to {count}, the elements along axis {axis}")
-    axis %= a.ndim
+    axis = place
     ordered = apply("sort", (a,), axes=axis)
     return ordered[(slice(None),) * axis + (slice(count - k, None),)]
