@@ -352,7 +352,7 @@ static smelt_status try_many(struct simd *s, bool *done) {
         TRY(try_guarded(s, all_lanes_run_all, done));
         return *done && !s->refused ? widen_chunks(s, true) : SMELT_OK;
     }
-    *done = all_lanes_run_all(s) && !speculation_pays(s);
+    *done = all_lanes_run_all(s) && !speculation_needs_small_gangs(s);
     return *done ? widen_chunks(s, false) : SMELT_OK;
 }
 

@@ -347,7 +347,8 @@ void effects_find(struct simd *s);
 bool effects_follow(struct simd *s, LLVMValueRef i);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
-bool speculation_pays(struct simd *s); /* after an analysis without it */
+bool speculation_pays(struct simd *s);              /* after an analysis without it */
+bool speculation_needs_small_gangs(struct simd *s); /* … so much that gangs should be small */
 bool speculation_pays_behind_guards(struct simd *s);
 void emit_speculated(struct simd *s, LLVMValueRef i);
 /* edges.c — the shape of a comparison, minimum or maximum in speculating code, or SHAPE_VARYING. */
@@ -357,6 +358,7 @@ bool edges_have_guard(struct simd *s);
 /* Whether the block follows guards that are speculated on, so that all lanes or none are there. */
 bool edges_guard_block(struct simd *s, LLVMBasicBlockRef block);
 bool edges_have_others(struct simd *s);
+bool edges_reach_address(LLVMValueRef value);   /* an address is computed from it, in a few steps */
 bool emit_edge(struct simd *s, LLVMValueRef i); /* false: it is not one */
 /* i1: the comparison of an affine number with a scalar of its type holds for all lanes, also for those that
  * are off. May be false where it does. */

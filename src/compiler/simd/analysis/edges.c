@@ -306,6 +306,10 @@ static bool reaches_address(LLVMValueRef value, int steps) {
     return false;
 }
 
+bool edges_reach_address(LLVMValueRef value) {
+    return reaches_address(value, STEPS_TO_ADDRESS);
+}
+
 /* Whether the value is a minimum or maximum of a position and a bound that an address is computed from. */
 static bool is_choice(struct simd *s, LLVMValueRef i) {
     LLVMIntPredicate predicate;
@@ -317,7 +321,7 @@ static bool is_choice(struct simd *s, LLVMValueRef i) {
         right = other;
     }
     return is_affine_integer(s, left) && shape_of(s, right) == SHAPE_UNIFORM && effects_follow(s, i) &&
-           reaches_address(i, STEPS_TO_ADDRESS);
+           edges_reach_address(i);
 }
 
 static LLVMValueRef position_of(struct simd *s, LLVMValueRef choice) {

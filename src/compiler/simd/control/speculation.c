@@ -8,6 +8,10 @@
  *   q = (base + lane) / d      q = base / d             if base % d + last lane < d
  *   r = (base + lane) % d      r = base % d + lane
  *
+ * Of signed numbers, too, if neither a number nor d is negative, but not of other quotients or remainders:
+ * what divides these, such as a factor of enlargement, may well be smaller than a gang. A remainder alone is
+ * speculated on if an address is computed from it: neighbours then load neighbours.
+ *
  * Quotients behind guards (`if (i >= n) return;`) are speculated on in a third version, which precedes the
  * other two: a gang whose lanes do not share them still has no masks in the second.
  *
@@ -24,6 +28,8 @@ static LLVMValueRef divisor_of(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMUDiv:
     case LLVMURem:
+    case LLVMSDiv:
+    case LLVMSRem:
         return operand;
     case LLVMLShr:
         if (!is_constant_integer(operand, &c) || c >= LLVMGetIntTypeWidth(LLVMTypeOf(i))) return NULL;
@@ -37,7 +43,16 @@ static LLVMValueRef divisor_of(LLVMValueRef i) {
 }
 
 static bool is_quotient(LLVMValueRef i) {
-    return LLVMGetInstructionOpcode(i) == LLVMUDiv || LLVMGetInstructionOpcode(i) == LLVMLShr;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    return opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMLShr;
+}
+
+static bool is_signed(LLVMValueRef i) {
+    return LLVMGetInstructionOpcode(i) == LLVMSDiv || LLVMGetInstructionOpcode(i) == LLVMSRem;
+}
+
+static bool is_remainder(LLVMValueRef i) {
+    return LLVMGetInstructionOpcode(i) == LLVMURem || LLVMGetInstructionOpcode(i) == LLVMSRem;
 }
 
 /* The offset of the last lane if lane 0 has the smallest number; otherwise 0. */
@@ -51,6 +66,18 @@ static int64_t span_of(struct simd *s, int shape) {
     return span;
 }
 
+#define STEPS_TO_POSITION 8
+
+/* Whether the value is computed from one that is speculated on. */
+static bool is_nested(struct simd *s, LLVMValueRef value, int steps) {
+    for (int o = 0; steps > 0 && o < LLVMGetNumOperands(value); o++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)o);
+        if (!LLVMIsAInstruction(operand) || LLVMIsAPHINode(operand) || LLVMIsALoadInst(operand)) continue;
+        if (value_of(s, operand)->speculated || is_nested(s, operand, steps - 1)) return true;
+    }
+    return false;
+}
+
 static bool suits(struct simd *s, LLVMValueRef i, bool behind_guards) {
     if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(LLVMTypeOf(i)) < 32)
         return false;
@@ -58,7 +85,9 @@ static bool suits(struct simd *s, LLVMValueRef i, bool behind_guards) {
     if (!divisor || shape_of(s, LLVMGetOperand(i, 0)) <= SHAPE_UNIFORM) return false;
     uint64_t c;
     int64_t span = span_of(s, shape_of(s, LLVMGetOperand(i, 0)));
-    bool hopeless = is_constant_integer(divisor, &c) && c <= (uint64_t)span;
+    bool hopeless = is_constant_integer(divisor, &c) &&
+                    (c <= (uint64_t)span || (is_signed(i) && c >> (shape_width(i) - 1)));
+    if (is_signed(i) && is_nested(s, i, STEPS_TO_POSITION)) return false;
     if (shape_of(s, divisor) != SHAPE_UNIFORM || span <= 0 || hopeless || !effects_follow(s, i)) return false;
     return value_of(s, i)->block == 0 || (behind_guards && edges_guard_block(s, LLVMGetInstructionParent(i)));
 }
@@ -69,20 +98,45 @@ int speculation_shape(struct simd *s, LLVMValueRef i) {
     return is_quotient(i) ? SHAPE_UNIFORM : shape_of(s, LLVMGetOperand(i, 0));
 }
 
-static bool has_quotient(struct simd *s, LLVMBasicBlockRef block) {
+/* Quotients of unsigned numbers: smaller gangs, of which more share them, are worth their price. Others are
+ * speculated on only in gangs of the size that the general code would have: that is not slower then. */
+static bool is_counted(LLVMValueRef i) {
+    return is_quotient(i) && !is_signed(i);
+}
+
+static bool is_worth_code(LLVMValueRef i) {
+    return is_quotient(i) || (is_remainder(i) && edges_reach_address(i));
+}
+
+static bool has_quotient(struct simd *s, LLVMBasicBlockRef block, bool (*pays)(LLVMValueRef i)) {
     FOR_EACH_INSTRUCTION(i, block)
-    if (shape_of(s, i) == SHAPE_VARYING && is_quotient(i) && suits(s, i, true)) return true;
+    if (shape_of(s, i) == SHAPE_VARYING && pays(i) && suits(s, i, true)) return true;
     return false;
 }
 
+static bool pays_with(struct simd *s, bool (*pays)(LLVMValueRef i)) {
+    return has_quotient(s, s->blocks[0].original, pays) || edges_have_guard(s) || edges_have_others(s);
+}
+
 bool speculation_pays(struct simd *s) {
-    return has_quotient(s, s->blocks[0].original) || edges_have_guard(s) || edges_have_others(s);
+    return pays_with(s, is_worth_code);
+}
+
+bool speculation_needs_small_gangs(struct simd *s) {
+    return pays_with(s, is_counted);
 }
 
 bool speculation_pays_behind_guards(struct simd *s) {
     for (int place = 1; place < s->paths.block_count; place++)
-        if (has_quotient(s, s->blocks[place].original)) return true;
+        if (has_quotient(s, s->blocks[place].original, is_worth_code)) return true;
     return false;
+}
+
+/* Goes on where the check holds, and otherwise to the general code. */
+static void go_on_if(struct simd *s, LLVMValueRef check) {
+    LLVMBasicBlockRef shared = simd_block(s, "shared");
+    LLVMBuildCondBr(s->unit->builder, check, shared, s->general);
+    LLVMPositionBuilderAtEnd(s->unit->builder, shared);
 }
 
 void emit_speculated(struct simd *s, LLVMValueRef i) {
@@ -94,12 +148,19 @@ void emit_speculated(struct simd *s, LLVMValueRef i) {
     LLVMValueRef number = scalar_of(s, LLVMGetOperand(i, 0)), divisor = divisor_of(i);
     if (LLVMIsAInstruction(divisor)) divisor = scalar_of(s, divisor);
     LLVMValueRef span = LLVMConstInt(type, (uint64_t)span_of(s, shape_of(s, LLVMGetOperand(i, 0))), false);
+    /* Of small divisors, every gang would fail: they cost a comparison, whose result hardly ever changes. */
+    if (!LLVMIsAConstantInt(divisor))
+        go_on_if(s, LLVMBuildICmp(b, is_signed(i) ? LLVMIntSGT : LLVMIntUGT, divisor, span, ""));
     LLVMValueRef quotient = LLVMBuildUDiv(b, number, divisor, "");
     LLVMValueRef rest = LLVMBuildSub(b, number, LLVMBuildMul(b, quotient, divisor, ""), "");
     LLVMValueRef within = LLVMBuildICmp(b, LLVMIntULT, span, LLVMBuildSub(b, divisor, rest, ""), "");
-    LLVMValueRef straight = LLVMBuildICmp(b, LLVMIntULE, number, LLVMBuildAdd(b, number, span, ""), "");
-    LLVMBasicBlockRef shared = simd_block(s, "shared");
-    LLVMBuildCondBr(b, LLVMBuildAnd(b, within, straight, ""), shared, s->general);
-    LLVMPositionBuilderAtEnd(b, shared);
+    LLVMValueRef last = LLVMBuildAdd(b, number, span, ""), zero = LLVMConstNull(type);
+    LLVMValueRef straight = LLVMBuildICmp(b, LLVMIntULE, number, last, "");
+    LLVMValueRef suited = LLVMBuildAnd(b, within, straight, "");
+    if (is_signed(i)) {
+        LLVMValueRef either = LLVMBuildOr(b, last, divisor, ""); /* lane 0's number is below the last */
+        suited = LLVMBuildAnd(b, suited, LLVMBuildICmp(b, LLVMIntSGE, either, zero, ""), "");
+    }
+    go_on_if(s, suited);
     scalar_set(s, i, is_quotient(i) ? quotient : rest);
 }
