@@ -3,7 +3,7 @@
  * Kernels that multiply matrices have such barriers around the loads of each step, as hints for another
  * compiler's scheduler. Each takes an instruction here, and NVIDIA's assembler moves no load across it. They
  * order all memory nevertheless, since authors rely on it (docs/semantics.md). So only those go between which
- * and the barriers before and behind, which order memory, nothing is written. */
+ * and the barriers before and behind, which order memory for all lanes, nothing is written. */
 #include "compiler/ptx/matrix/matrix_placed.h"
 
 static bool is_of_none(LLVMValueRef instruction) {
@@ -12,9 +12,11 @@ static bool is_of_none(LLVMValueRef instruction) {
            is_constant_integer(LLVMGetOperand(instruction, 0), &flags) && flags == 0;
 }
 
-/* One that stays. */
-static bool is_barrier(LLVMValueRef instruction) {
-    return matrix_is_barrier(instruction) && !is_of_none(instruction);
+/* One that stays and that all lanes reach. */
+static bool is_barrier(const struct matrices *m, LLVMValueRef instruction) {
+    return matrix_is_barrier(instruction) && !is_of_none(instruction) &&
+           (intrinsic_of(instruction) == INTRINSIC_THREADGROUP_BARRIER ||
+            matrix_is_together(m, LLVMGetInstructionParent(instruction)));
 }
 
 static bool may_write(LLVMValueRef instruction) {
@@ -23,20 +25,20 @@ static bool may_write(LLVMValueRef instruction) {
 
 /* Whether something may be written from `from` on (NULL: the block's start) before the next barrier; `after`:
  * behind the block. */
-static bool writes_ahead(LLVMBasicBlockRef block, LLVMValueRef from, bool after) {
+static bool writes_ahead(const struct matrices *m, LLVMBasicBlockRef block, LLVMValueRef from, bool after) {
     LLVMValueRef i = from ? from : LLVMGetFirstInstruction(block);
     for (; i; i = LLVMGetNextInstruction(i)) {
-        if (is_barrier(i)) return false;
+        if (is_barrier(m, i)) return false;
         if (may_write(i)) return true;
     }
     return after;
 }
 
 /* … up to `to` (NULL: the block's end) since the last barrier; `before`: ahead of the block. */
-static bool writes_behind(LLVMBasicBlockRef block, LLVMValueRef to, bool before) {
+static bool writes_behind(const struct matrices *m, LLVMBasicBlockRef block, LLVMValueRef to, bool before) {
     FOR_EACH_INSTRUCTION(instruction, block) {
         if (instruction == to) break;
-        if (is_barrier(instruction)) before = false;
+        if (is_barrier(m, instruction)) before = false;
         if (may_write(instruction)) before = true;
     }
     return before;
@@ -48,18 +50,19 @@ struct writes {
     bool *before, *after;
 };
 
-static bool find_one(const struct flow *flow, struct writes *w, int i) {
+static bool find_one(const struct matrices *m, struct writes *w, int i) {
+    const struct flow *flow = &m->flow;
     LLVMBasicBlockRef block = flow->blocks[i].block;
     LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
     bool changed = false;
     for (int p = 0; p < flow->blocks[i].predecessor_count && !w->before[i]; p++) {
         int from = flow->blocks[i].predecessors[p];
-        w->before[i] = writes_behind(flow->blocks[from].block, NULL, w->before[from]);
+        w->before[i] = writes_behind(m, flow->blocks[from].block, NULL, w->before[from]);
         changed |= w->before[i];
     }
     for (unsigned s = 0; s < LLVMGetNumSuccessors(end) && !w->after[i]; s++) {
         int to = flow_index(flow, LLVMGetSuccessor(end, s));
-        w->after[i] = to < 0 || writes_ahead(flow->blocks[to].block, NULL, w->after[to]);
+        w->after[i] = to < 0 || writes_ahead(m, flow->blocks[to].block, NULL, w->after[to]);
         changed |= w->after[i];
     }
     return changed;
@@ -85,12 +88,13 @@ smelt_status matrix_drop_barriers(struct matrices *m) {
                 return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
             for (bool changed = true; changed;) {
                 changed = false;
-                for (int k = 0; k < flow->block_count; k++) changed |= find_one(flow, &w, k);
+                for (int k = 0; k < flow->block_count; k++) changed |= find_one(m, &w, k);
             }
         }
         FOR_EACH_INSTRUCTION(call, block) {
             if (!is_of_none(call)) continue;
-            if (writes_behind(block, call, w.before[i]) || writes_ahead(block, call, w.after[i])) continue;
+            if (writes_behind(m, block, call, w.before[i]) || writes_ahead(m, block, call, w.after[i]))
+                continue;
             LLVMInstructionEraseFromParent(call);
         }
     }
