@@ -1,5 +1,5 @@
 #include "compiler/budget.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "compiler/pipeline.h"
 #include "base/text.h"
 #include "compiler/budget.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <string.h>
 

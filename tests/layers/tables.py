@@ -55,8 +55,9 @@ PREFIXES = {
     "smelt_compiler_objects": {
         "src/abi": "compile_progress compile_stage",
         "src/base": "arena string text",
-        "src/compiler": "base bits bounds budget build called_name callee callees constant engine escape flow fold intrinsic is_constant_integer is_float_function paths phase phi predicate"
-                        " phases pipeline quick run simdgroup type uniform unit zeros",
+        "src/compiler": "bits bounds budget build called_name constant engine escape fold intrinsic is_constant_integer is_float_function phi"
+                        " pipeline quick run simdgroup type unit",
+        "src/compiler/analysis": "base callee callees flow paths phase phases predicate uniform zeros",
         "src/compiler/check": "check",
         "src/compiler/cpu": "cpu inside memory outside",
         "src/compiler/passes": "alignment constants declare hold initialiser landmarks lines returns specialise staging unrolled",

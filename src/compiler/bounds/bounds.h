@@ -26,7 +26,7 @@
 #define SMELT_COMPILER_BOUNDS_BOUNDS_H
 
 #include "abi/cpu_context.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 enum {
     INSIDE_ADDRESS,

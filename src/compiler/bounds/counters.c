@@ -1,7 +1,7 @@
 /* Counters of loops. A counter runs from its first value by a constant step to its last one, which follows
  * from the comparison that ends the loop. */
 #include "compiler/bounds/counters.h"
-#include "compiler/predicate.h"
+#include "compiler/analysis/predicate.h"
 
 LLVMValueRef bounds_either(struct bounds *b, LLVMValueRef x, LLVMValueRef y) {
     if (!x || (LLVMIsAConstantInt(x) && !LLVMConstIntGetZExtValue(x))) return y;

@@ -4,7 +4,7 @@
  * A value is the one that was compared: it dominates the branch, so no way leads from a later round's value
  * to the block without the branch. This needs reducible control flow. */
 #include "compiler/bounds/bounds.h"
-#include "compiler/predicate.h"
+#include "compiler/analysis/predicate.h"
 
 enum { MOST_FACTS = 48, MOST_TERMS = 4 };
 

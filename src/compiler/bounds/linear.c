@@ -1,6 +1,6 @@
 /* Linear and bounded addresses (linear.h). */
 #include "compiler/bounds/linear.h"
-#include "compiler/zeros.h"
+#include "compiler/analysis/zeros.h"
 
 enum { MOST_NODES = 48, MOST_TRIES = 12 };
 

@@ -12,7 +12,7 @@
  * pass_check_marked requires: the module as clang wrote it. pass_check_unmarked requires: functions inlined.
  * pass_check_tested requires: pass_hold. */
 #include "compiler/check/check.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * Requires: the module as clang wrote it. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/check/check.h"
-#include "compiler/predicate.h"
+#include "compiler/analysis/predicate.h"
 
 #include <inttypes.h>
 #include <llvm-c/DebugInfo.h>

@@ -1,7 +1,7 @@
 /* Marks of operations that arithmetic.c and not_finite.c test later: calls of functions of which LLVM knows
  * only that they compute. Each stands for its first operand. */
 #include "compiler/check/check.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdio.h>

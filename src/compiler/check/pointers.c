@@ -5,7 +5,7 @@
  *
  * The store dominates every load, so that no load finds an undefined pointer. */
 #include "compiler/check/check.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <llvm-c/DebugInfo.h>
 

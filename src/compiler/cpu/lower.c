@@ -7,8 +7,8 @@
 #include "abi/cpu_context.h"
 #include "compiler/combine.h"
 #include "compiler/cpu/inside.h"
-#include "compiler/flow.h"
-#include "compiler/phases.h"
+#include "compiler/analysis/flow.h"
+#include "compiler/analysis/phases.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
  *
  * Requires: the lowered entry. Maintains: what the code does. */
 #include "compiler/budget.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/pass.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
  * arrays, are unrolled as before, so that these are registers.
  *
  * Requires: everything inlined, variables in registers. Maintains: everything. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/intrinsic.h"
 
 #include <llvm-c/DebugInfo.h>

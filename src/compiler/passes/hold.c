@@ -9,8 +9,8 @@
  *
  * Requires: functions inlined. Maintains: all else. */
 #include "compiler/pass.h"
-#include "compiler/phases.h"
-#include "compiler/uniform.h"
+#include "compiler/analysis/phases.h"
+#include "compiler/analysis/uniform.h"
 
 #include <stdio.h>
 #include <string.h>

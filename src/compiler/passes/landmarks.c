@@ -6,7 +6,7 @@
  *
  * Requires: everything inlined. Maintains: what the code does; kernels with few loops stay as they are.
  * landmarks-removed, after the optimiser, deletes the marks. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * Requires: variables in registers (sroa). Maintains: all else. Nothing happens to kernels without
  * simdgroup operations, and barriers that some threads miss by a return. */
 #include "compiler/pass.h"
-#include "compiler/phases.h"
+#include "compiler/analysis/phases.h"
 
 #include <string.h>
 

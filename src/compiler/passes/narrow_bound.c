@@ -7,7 +7,7 @@
  * Requires: optimised code. Establishes: comparisons at the ends of such loops' rounds have the index's bits.
  */
 #include "compiler/pass.h"
-#include "compiler/predicate.h"
+#include "compiler/analysis/predicate.h"
 
 #include <llvm-c/DebugInfo.h>
 

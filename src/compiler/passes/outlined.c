@@ -4,7 +4,7 @@
  *
  * Requires: declare.c. Maintains: what the code does. */
 #include "compiler/budget.h"
-#include "compiler/callees.h"
+#include "compiler/analysis/callees.h"
 
 static bool takes_pointer(LLVMValueRef function) {
     for (unsigned p = 0; p < LLVMCountParams(function); p++)

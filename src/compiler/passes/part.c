@@ -10,8 +10,8 @@
  *
  * Requires: functions inlined, values in registers, marks of returns (returns.c). Maintains: all else. */
 #include "compiler/pass.h"
-#include "compiler/phases.h"
-#include "compiler/uniform.h"
+#include "compiler/analysis/phases.h"
+#include "compiler/analysis/uniform.h"
 
 #include <string.h>
 

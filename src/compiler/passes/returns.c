@@ -7,7 +7,7 @@
  *
  * Requires: functions inlined, so that marks are in the entry; function constants folded. Establishes: no
  * marks. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/pass.h"
 
 #include <string.h>

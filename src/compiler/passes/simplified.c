@@ -10,7 +10,7 @@
  * Requires: declare.c, guard.c, leave.c. Maintains: what the code does; kernels with less to save are left as
  * they are. */
 #include "compiler/budget.h"
-#include "compiler/callees.h"
+#include "compiler/analysis/callees.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  *   c = …                    →      load: v = load p; br rest
  *   r = select c, v, 0              rest: v' = phi [v, load], [poison, block]
  */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/fold.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  *
  * Requires: everything inlined, variables in registers. Maintains: everything. */
 #include "compiler/budget.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/fold.h"
 
 #include <llvm-c/DebugInfo.h>

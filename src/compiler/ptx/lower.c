@@ -8,7 +8,7 @@
  * Requires: the retargeted module, without simdgroup operations. Establishes: no intrinsic of smelt is left;
  * the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, log_words, max_threads. */
 #include "abi/cuda_parameters.h"
-#include "compiler/phases.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/ptx/warp/lanes.h"
 #include "compiler/ptx/ptx.h"
 

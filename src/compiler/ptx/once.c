@@ -6,7 +6,7 @@
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "base/arena.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #define MOST_MOVED 8 /* results of float or double: the registers that they may take */

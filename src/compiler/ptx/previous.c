@@ -15,7 +15,7 @@
  *
  * Requires: the module in its final form. Establishes: image.early. */
 #include "abi/cuda_parameters.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #include <stddef.h>

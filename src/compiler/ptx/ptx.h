@@ -131,7 +131,7 @@ bool ptx_rounds_to_bfloat(LLVMValueRef value);
 
 /* atomics.c — atomic additions of floats to neighbours become one of a vector. */
 smelt_status pass_ptx_atomics(struct unit *unit);
-/* zeros.c — how many low bits of a number or an address are zero (compiler/zeros.h). */
+/* zeros.c — how many low bits of a number or an address are zero (compiler/analysis/zeros.h). */
 unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
 /* indexes.c — a work-around that LLVM's pass that joins neighbouring accesses needs. */
 void ptx_part_indexes(struct unit *unit);

@@ -7,7 +7,7 @@
  * what that leaves, and a round's loads begin together.
  *
  * Requires: the module in its final form. Establishes: minctasm, unless another pass has. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * at multiples of 16 where the shape is `aligned` (lower.c marks the loads of their addresses), threadgroup
  * memory always does. */
 #include "compiler/ptx/ptx.h"
-#include "compiler/zeros.h"
+#include "compiler/analysis/zeros.h"
 
 /* The promise of a load of a pointer (!align). */
 static unsigned zeros_of_loaded(struct unit *unit, LLVMValueRef load) {

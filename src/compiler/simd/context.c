@@ -6,7 +6,7 @@
  *   known sizes        rows divide the gang or the gang divides rows; or the gang is the whole group
  * and otherwise are divided out of the index in the group. */
 #include "compiler/cpu/inside.h"
-#include "compiler/phases.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/simd/simd.h"
 
 #include <stddef.h>

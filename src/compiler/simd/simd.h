@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "abi/cpu_context.h"
 #include "compiler/budget.h"
-#include "compiler/paths.h"
+#include "compiler/analysis/paths.h"
 
 enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
 enum { PIECE_UNKNOWN = -2, NO_PIECE = -1 /* others: a shape, see piece.c */ };
@@ -280,7 +280,7 @@ struct range {
 /* The integer, taken as unsigned, is in the interval in all lanes: those that hold no thread or are off, too,
  * as far as their value comes from positions and constants. Wider integers than 64 bits: nothing is known. */
 struct range range_unsigned(struct simd *s, LLVMValueRef integer);
-/* How many low bits of an integer are zero in lane 0 of every gang (compiler/zeros.h). */
+/* How many low bits of an integer are zero in lane 0 of every gang (compiler/analysis/zeros.h). */
 unsigned range_zero_bits(struct simd *s, LLVMValueRef lane0);
 
 /* ---- Families of instructions. Each returns false for an instruction of another family; a construct

@@ -8,7 +8,7 @@
  * it or one more, is divided again, as the row of a position by an image's height.
  *
  * Requires: the module lowered and cleaned; no divisor is 0. Maintains: what the code does. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #define MOST_DIVISIONS 64

@@ -8,7 +8,7 @@
 #ifndef SMELT_COMPILER_PTX_COARSE_H
 #define SMELT_COMPILER_PTX_COARSE_H
 
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #define COARSE_NEIGHBOURS 8 /* most threads side by side whose work one does */

@@ -9,7 +9,7 @@
  * LLVM leaves the rounds alone because each is long; two of them can share a product of twice the depth.
  *
  * Requires: the optimised code, inlined. Maintains: what the code does. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #define MOST_ROUNDS 16

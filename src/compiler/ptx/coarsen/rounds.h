@@ -3,7 +3,7 @@
 #ifndef SMELT_COMPILER_PTX_ROUNDS_H
 #define SMELT_COMPILER_PTX_ROUNDS_H
 
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/memory/guarded.h"
 #include "compiler/ptx/ptx.h"
 

@@ -7,7 +7,7 @@
  *
  * Which arguments are tested is an estimate: it decides about speed only. Requires: the retargeted module.
  * Maintains: what the code does. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/coarsen/sums.h"
 #include "compiler/ptx/coarsen/twin.h"
 

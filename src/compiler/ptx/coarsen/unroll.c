@@ -8,7 +8,7 @@
  *
  * Requires: the optimised code. Maintains: what the code does. */
 #include "base/arena.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #include <llvm-c/DebugInfo.h>

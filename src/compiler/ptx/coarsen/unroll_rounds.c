@@ -11,7 +11,7 @@
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "base/arena.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/coarsen/coarse.h"
 #include "compiler/ptx/ptx.h"
 

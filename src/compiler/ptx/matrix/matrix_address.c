@@ -1,5 +1,5 @@
 #include "compiler/ptx/matrix/matrix_address.h"
-#include "compiler/zeros.h"
+#include "compiler/analysis/zeros.h"
 
 #define DEEPEST 40 /* nested operations of an address that are examined */
 

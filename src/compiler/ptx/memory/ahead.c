@@ -9,7 +9,7 @@
  * contain anything.
  *
  * Requires: the module lowered, accesses joined and aligned (align.c, words.c). */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/memory/align.h"
 #include "compiler/ptx/coarsen/coarse.h"
 #include "compiler/ptx/memory/guarded.h"

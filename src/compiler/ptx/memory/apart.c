@@ -1,5 +1,5 @@
 /* Whether two accesses can touch the same memory, by what their addresses are based on. */
-#include "compiler/base.h"
+#include "compiler/analysis/base.h"
 #include "compiler/ptx/ptx.h"
 
 static unsigned space_of(LLVMValueRef address) {

@@ -12,7 +12,7 @@
  * count it after all: NVIDIA's assembler begins the loads of a thread with a row of its own earlier.
  *
  * Requires: the module in its final form. Maintains: what the code does. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #define FEWEST_ADDRESSES 2 /* in addition to the hidden one */

@@ -2,7 +2,7 @@
 #ifndef SMELT_COMPILER_PTX_GUARDED_H
 #define SMELT_COMPILER_PTX_GUARDED_H
 
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #define GUARDED_MOST 64
 #define GUARDED_MOST_BLOCKS 192

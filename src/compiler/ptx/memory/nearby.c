@@ -17,7 +17,7 @@
  * quantised matrix-vector product, whose speed depends on how many warps fit, they took 8 of 56 registers.
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/ptx.h"
 
 #define MOST_ACCESSES 256

@@ -13,7 +13,7 @@
  *
  * Requires: the module lowered, accesses joined and aligned (align.c, words.c). Maintains: what threads load,
  * and from where. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/coarsen/coarse.h"
 #include "compiler/ptx/memory/align.h"
 

@@ -7,7 +7,7 @@
  * one access. The memory writes parts of a line about as slowly as the whole line.
  *
  * Requires: the retargeted module. Maintains: what the code does, and the order of a thread's accesses. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/ptx/coarsen/coarse.h"
 #include "compiler/ptx/coarsen/sums.h"
 

@@ -1,11 +1,11 @@
 /* A fixpoint: at first all values are equal in all lanes. When a branch turns out to depend on one that
- * differs, its paths are followed to where all lanes have met again (compiler/paths.c). The blocks on the way
- * run for some lanes only, and values differ where paths meet. A loop that lanes leave in different rounds
- * counts as a branch to its exits. The SIMD engine's compiler/simd/analysis/divergence.c is the same analysis
- * over shapes of values. */
+ * differs, its paths are followed to where all lanes have met again (compiler/analysis/paths.c). The blocks
+ * on the way run for some lanes only, and values differ where paths meet. A loop that lanes leave in
+ * different rounds counts as a branch to its exits. The SIMD engine's compiler/simd/analysis/divergence.c is
+ * the same analysis over shapes of values. */
 #include "compiler/ptx/warp/divergence.h"
 
-#include "compiler/phases.h"
+#include "compiler/analysis/phases.h"
 
 #include <stdlib.h>
 #include <string.h>

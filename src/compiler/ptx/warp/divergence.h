@@ -4,7 +4,7 @@
 #define SMELT_COMPILER_PTX_DIVERGENCE_H
 
 #include "base/arena.h"
-#include "compiler/paths.h"
+#include "compiler/analysis/paths.h"
 
 struct divergence {
     struct unit *unit;

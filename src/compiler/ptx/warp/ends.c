@@ -1,6 +1,6 @@
 /* Compilers for GPUs let diverged lanes wait where their paths join, to continue together. A lane that only
  * has to end must not be held up by lanes that wait at a barrier for all lanes that have not ended. */
-#include "compiler/phases.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/ptx/warp/warp.h"
 
 static bool goes_on_without(const struct divergence *d, int place) {

@@ -1,12 +1,12 @@
 /* The bits in which the lanes of a warp may differ. Thread numbers differ only in the lowest five, so values
  * that are shifted, masked or compared above these are equal in all lanes. A mask of all bits stands for
  * anything except an integer, and for integers whose bits are not known. */
-#include "compiler/phases.h"
+#include "compiler/analysis/phases.h"
 #include "abi/simdgroup.h"
 #include "compiler/combine.h"
 #include "compiler/ptx/ptx.h"
 #include "compiler/ptx/warp/divergence.h"
-#include "compiler/uniform.h"
+#include "compiler/analysis/uniform.h"
 
 #include <string.h>
 

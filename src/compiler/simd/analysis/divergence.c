@@ -2,11 +2,11 @@
  * only.
  *
  * A fixpoint: shapes only move from unknown through uniform or affine to varying. When a branch becomes
- * divergent, its paths are followed to where they all have met again (compiler/paths.c). Blocks on the way
- * run for some lanes only; in blocks where different paths meet, each lane has the value from its own path. A
- * loop that some lanes leave earlier than others counts as a branch to its exits. (After Karrenberg and Hack,
- * "Whole-function vectorization", CGO 2011, and Rosemann, Moll and Hack, "An abstract interpretation for SPMD
- * divergence on reducible control flow graphs", POPL 2021.)
+ * divergent, its paths are followed to where they all have met again (compiler/analysis/paths.c). Blocks on
+ * the way run for some lanes only; in blocks where different paths meet, each lane has the value from its own
+ * path. A loop that some lanes leave earlier than others counts as a branch to its exits. (After Karrenberg
+ * and Hack, "Whole-function vectorization", CGO 2011, and Rosemann, Moll and Hack, "An abstract
+ * interpretation for SPMD divergence on reducible control flow graphs", POPL 2021.)
  *
  * Requires: simd_order; loops with LCSSA phis at their exits. Establishes: shapes of values; what s->paths
  * finds; mask_of of blocks. */

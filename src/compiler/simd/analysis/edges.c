@@ -12,7 +12,7 @@
  *
  * Minima and maxima of a position and a bound that addresses are computed from: away from the edge, all lanes
  * have the position, so that neighbours load neighbours. `image[clamp(x + k, 0, width - 1)]` */
-#include "compiler/predicate.h"
+#include "compiler/analysis/predicate.h"
 #include "compiler/simd/simd.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * attributes of calls, divisors that are never 0. A result must also hold in inactive lanes, as far as they
  * compute it from positions and constants. */
 #include "compiler/simd/simd.h"
-#include "compiler/zeros.h"
+#include "compiler/analysis/zeros.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Addresses as base + (sum of terms) + bytes, to find constant distances between them. */
 #include "compiler/simd/analysis/spots.h"
-#include "compiler/base.h"
+#include "compiler/analysis/base.h"
 #include "compiler/bounds/bounds.h"
 
 #define MOST_DEPTH 4

@@ -6,9 +6,9 @@
  * compared the two as numbers of 32 bits: start < end. So no number between them wraps around.
  *
  * Requires: optimised code of one thread. Maintains: what it does. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/pass.h"
-#include "compiler/uniform.h"
+#include "compiler/analysis/uniform.h"
 
 #define MOST_DEPTH 4
 

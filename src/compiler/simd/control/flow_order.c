@@ -1,6 +1,6 @@
-/* The order of blocks (compiler/paths.h) and the layout of the new function, which has one item per block and
- * one for the end of each loop. Paths that only return come before the blocks next to them: a lane's work on
- * such a path must be done when other lanes reach a barrier.
+/* The order of blocks (compiler/analysis/paths.h) and the layout of the new function, which has one item per
+ * block and one for the end of each loop. Paths that only return come before the blocks next to them: a
+ * lane's work on such a path must be done when other lanes reach a barrier.
  *
  * Requires: reducible control flow, loops with preheaders and one latch. */
 #include "compiler/simd/simd.h"

@@ -1,7 +1,7 @@
 /* Which loops are written twice: first without masks, or without the tests of accesses that an answer before
  * the loop makes needless (control.c). */
 #include "compiler/pass.h"
-#include "compiler/predicate.h"
+#include "compiler/analysis/predicate.h"
 #include "compiler/simd/simd.h"
 
 #define MAX_FULL_ROUND_BLOCKS 12

@@ -14,7 +14,7 @@
  * Requires: the gang's code, whose reads of contexts are marked as invariant. Establishes: image.runs_group,
  * if the code has this form. Gangs that wait at barriers take turns, so code with barriers stays as it is. */
 #include "abi/cpu_context.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stddef.h>

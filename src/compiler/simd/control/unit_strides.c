@@ -10,10 +10,10 @@
  * 1. A value is taken for a length if an access is at a constant distance from a multiple of it.
  *
  * Requires: the optimised entry. Maintains: what a thread does. */
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/fold.h"
 #include "compiler/simd/simd.h"
-#include "compiler/uniform.h"
+#include "compiler/analysis/uniform.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

@@ -10,10 +10,10 @@
  * stores only to the elements that it loads.
  *
  * Requires: the optimised entry. Maintains: what a thread does, in order. */
-#include "compiler/base.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/base.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/simd/simd.h"
-#include "compiler/uniform.h"
+#include "compiler/analysis/uniform.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Where accesses of neighbouring elements are done together: loads where the first is, stores where the last
  * is. The others move there, which no access on the way may notice. */
-#include "compiler/base.h"
+#include "compiler/analysis/base.h"
 #include "compiler/bounds/bounds.h"
 #include "compiler/simd/memory/neighbours.h"
 

@@ -13,7 +13,7 @@
  * Requires: the entry as simd-prepare leaves it. Maintains: what a thread does. */
 #include "compiler/bounds/bounds.h"
 #include "compiler/simd/simd.h"
-#include "compiler/uniform.h"
+#include "compiler/analysis/uniform.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * + l) × size, so that lanes that read the same index read neighbours. Otherwise, or if an address is used
  * for anything except loads and stores, the copies follow one another. */
 #include "compiler/simd/simd.h"
-#include "compiler/zeros.h"
+#include "compiler/analysis/zeros.h"
 
 #include <string.h>
 

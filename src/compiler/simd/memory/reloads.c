@@ -7,7 +7,7 @@
  * in between may have written there.
  *
  * Requires: optimised code of one thread, before its accesses are tested. Maintains: what it does. */
-#include "compiler/base.h"
+#include "compiler/analysis/base.h"
 #include "compiler/pass.h"
 
 #include <string.h>

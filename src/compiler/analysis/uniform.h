@@ -1,9 +1,9 @@
 /* The branches that all threads take alike that reach them in the same iteration of the loops around them: a
  * look at operands, before LLVM's optimiser. */
-#ifndef SMELT_COMPILER_UNIFORM_H
-#define SMELT_COMPILER_UNIFORM_H
+#ifndef SMELT_COMPILER_ANALYSIS_UNIFORM_H
+#define SMELT_COMPILER_ANALYSIS_UNIFORM_H
 
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 /* May some threads take one way at the terminator, while others take another? */
 bool uniform_splits_threads(const struct flow *flow, LLVMValueRef terminator);

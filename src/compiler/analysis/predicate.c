@@ -1,4 +1,4 @@
-#include "compiler/predicate.h"
+#include "compiler/analysis/predicate.h"
 
 LLVMIntPredicate predicate_turned(LLVMIntPredicate p) {
     switch (p) {

@@ -1,4 +1,4 @@
-#include "compiler/phases.h"
+#include "compiler/analysis/phases.h"
 
 bool phases_is_never(LLVMValueRef terminator, unsigned successor) {
     return successor == 0 && LLVMIsABranchInst(terminator) && LLVMIsConditional(terminator) &&

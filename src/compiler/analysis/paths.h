@@ -4,10 +4,10 @@
  *
  * Blocks are numbered by *place*: a topological order of forward edges, in which each loop is in one piece.
  */
-#ifndef SMELT_COMPILER_PATHS_H
-#define SMELT_COMPILER_PATHS_H
+#ifndef SMELT_COMPILER_ANALYSIS_PATHS_H
+#define SMELT_COMPILER_ANALYSIS_PATHS_H
 
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 struct path_block {
     LLVMBasicBlockRef block;

@@ -1,4 +1,4 @@
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Finds the base of an address: follows its steps and casts, and the phis of loops that advance it. */
-#include "compiler/base.h"
+#include "compiler/analysis/base.h"
 
 static bool parameter_offset(struct unit *unit, LLVMValueRef place, uint64_t *offset) {
     LLVMValueRef parameter = LLVMGetParam(unit->entry, 0);

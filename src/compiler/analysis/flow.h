@@ -1,7 +1,7 @@
 /* The control flow graph of one function: reverse post-order, dominators, natural loops; splitting of edges.
  * A snapshot: compute it again after blocks change. */
-#ifndef SMELT_COMPILER_FLOW_H
-#define SMELT_COMPILER_FLOW_H
+#ifndef SMELT_COMPILER_ANALYSIS_FLOW_H
+#define SMELT_COMPILER_ANALYSIS_FLOW_H
 
 #include "base/arena.h"
 #include "compiler/pass.h"

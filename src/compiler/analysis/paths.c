@@ -13,8 +13,8 @@
  * - All other paths meet where they join. If a path with barriers ended and never joined another one, its
  *   lanes may be waiting for those of the remaining path, which must not wait for them. Nor must lanes that
  *   left a path for code that they share with others, while the rest of the path went on to a barrier. */
-#include "compiler/paths.h"
-#include "compiler/phases.h"
+#include "compiler/analysis/paths.h"
+#include "compiler/analysis/phases.h"
 
 #include <string.h>
 

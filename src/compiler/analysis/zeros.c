@@ -1,4 +1,4 @@
-#include "compiler/zeros.h"
+#include "compiler/analysis/zeros.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What addresses are based on: the buffer, the variable or the constant from which they are computed. */
-#ifndef SMELT_COMPILER_BASE_H
-#define SMELT_COMPILER_BASE_H
+#ifndef SMELT_COMPILER_ANALYSIS_BASE_H
+#define SMELT_COMPILER_ANALYSIS_BASE_H
 
 #include "compiler/pass.h"
 

@@ -1,10 +1,10 @@
 /* Threadgroup barriers divide the work of a group into phases: a thread's work before it waits at a barrier,
  * or ends, is done before any thread continues from there. Queries of the passes about a function's control
  * flow. */
-#ifndef SMELT_COMPILER_PHASES_H
-#define SMELT_COMPILER_PHASES_H
+#ifndef SMELT_COMPILER_ANALYSIS_PHASES_H
+#define SMELT_COMPILER_ANALYSIS_PHASES_H
 
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 
 struct phases {
     bool *stands; /* by block: contains a barrier, */

@@ -1,6 +1,6 @@
 /* How many low bits of an integer or address are zero: the power of two that it is a multiple of. */
-#ifndef SMELT_COMPILER_ZEROS_H
-#define SMELT_COMPILER_ZEROS_H
+#ifndef SMELT_COMPILER_ANALYSIS_ZEROS_H
+#define SMELT_COMPILER_ANALYSIS_ZEROS_H
 
 #include "compiler/pass.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/callees.h"
+#include "compiler/analysis/callees.h"
 
 #include <string.h>
 

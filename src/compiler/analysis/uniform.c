@@ -1,4 +1,4 @@
-#include "compiler/uniform.h"
+#include "compiler/analysis/uniform.h"
 
 #include <string.h>
 

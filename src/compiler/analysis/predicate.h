@@ -1,6 +1,6 @@
 /* Predicates of integer comparisons. */
-#ifndef SMELT_COMPILER_PREDICATE_H
-#define SMELT_COMPILER_PREDICATE_H
+#ifndef SMELT_COMPILER_ANALYSIS_PREDICATE_H
+#define SMELT_COMPILER_ANALYSIS_PREDICATE_H
 
 #include <llvm-c/Core.h>
 

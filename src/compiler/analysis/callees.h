@@ -1,6 +1,6 @@
 /* The functions of a module before they are inlined: how large each is with all that it calls. */
-#ifndef SMELT_COMPILER_CALLEES_H
-#define SMELT_COMPILER_CALLEES_H
+#ifndef SMELT_COMPILER_ANALYSIS_CALLEES_H
+#define SMELT_COMPILER_ANALYSIS_CALLEES_H
 
 #include "base/arena.h"
 #include "compiler/pass.h"
