@@ -47,7 +47,12 @@ static bool store(PyObject *o, const char *what, const smelt_parameter *paramete
         return fits;
     }
     double value = PyFloat_AsDouble(o);
-    if (PyErr_Occurred()) return fail_number(o, what, parameter, "takes a number");
+    if (value == -1 && PyErr_Occurred()) return fail_number(o, what, parameter, "takes a number");
+    if (dtype == SMELT_FLOAT32) {
+        float rounded = (float)value;
+        memcpy(to, &rounded, sizeof rounded);
+        return true;
+    }
     smelt_array *from = NULL, *converted = NULL;
     smelt_status status = smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){0}, &value, &from);
     if (status == SMELT_OK) status = smelt_array_convert(from, dtype, &converted);
@@ -67,10 +72,11 @@ static bool flatten(PyObject *o, PyObject *flat) {
 }
 
 void *bytes_of_numbers(PyObject *o, const char *what, const smelt_parameter *parameter, size_t *size) {
-    PyObject *flat = PyList_New(0);
+    PyObject *flat = is_list(o) ? PyList_New(0) : NULL;
     char *bytes = NULL;
-    if (!flat || !flatten(o, flat)) goto end;
-    Py_ssize_t count = PyList_Size(flat), components = parameter->components > 1 ? parameter->components : 1;
+    if (is_list(o) && (!flat || !flatten(o, flat))) goto end;
+    Py_ssize_t count = flat ? PyList_Size(flat) : 1,
+               components = parameter->components > 1 ? parameter->components : 1;
     if (parameter->dtype == SMELT_NO_DTYPE) {
         PyErr_Format(PyExc_TypeError,
                      "%s is a structure of %zu bytes; expected bytes, as from struct.pack(), "
@@ -89,7 +95,7 @@ void *bytes_of_numbers(PyObject *o, const char *what, const smelt_parameter *par
     for (Py_ssize_t i = 0; i < count && bytes; i++) {
         size_t at = (size_t)(i / components) * parameter->bytes +
                     (size_t)(i % components) * smelt_dtype_bytes(parameter->dtype);
-        if (store(PyList_GetItem(flat, i), what, parameter, bytes + at)) continue;
+        if (store(flat ? PyList_GetItem(flat, i) : o, what, parameter, bytes + at)) continue;
         free(bytes);
         bytes = NULL;
     }

@@ -37,6 +37,9 @@ const smelt_parameter *dispatch_find_parameter(const struct function *function, 
 void dispatch_list_buffers(const struct dispatch *dispatch, bool missing, char *text, size_t size);
 /* The option that a keyword names, or -1. */
 int dispatch_option(PyObject *key);
+/* "kernel 'k': argument 0 ('a')": created once, since every call needs it. */
+const char *dispatch_label(struct function *function, const smelt_parameter *parameter);
+int dispatch_init(void);
 
 /* ---- function_bind.c: false with an exception. */
 

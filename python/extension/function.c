@@ -1,5 +1,5 @@
 /* smelt.Function, a function of a library: its attributes and methods. function_call.c calls it. */
-#include "function.h"
+#include "dispatch.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -27,6 +27,7 @@ static void dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     smelt_function_release(function->handle);
+    for (int i = 0; i < MOST_PARAMETERS; i++) free(function->labels[i]);
     Py_XDECREF(function->name);
     Py_XDECREF(function->origin);
     release(self);
@@ -176,6 +177,7 @@ static PyType_Spec spec = {.name = "smelt._smelt.Function",
                            .slots = slots};
 
 int function_init(PyObject *module) {
+    if (dispatch_init() < 0) return -1;
     function_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
     return function_type ? PyModule_AddObjectRef(module, "Function", (PyObject *)function_type) : -1;
 }

@@ -11,7 +11,8 @@ struct function {
     PyObject *name, *origin;
     const char *text; /* the name */
     smelt_parameter parameters[MOST_PARAMETERS];
-    int parameter_count; /* -1: not queried yet */
+    int parameter_count;           /* -1: not queried yet */
+    char *labels[MOST_PARAMETERS]; /* dispatch_label's, created when needed */
     bool ran, timed;
     smelt_run_info last;
 };

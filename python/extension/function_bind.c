@@ -5,6 +5,8 @@
 
 bool function_size(const struct function *function, PyObject *o, const char *name, int64_t sizes[3]) {
     if (!PyLong_Check(o)) return triple_of(o, function->text, name, sizes);
+    sizes[1] = sizes[2] = 1;
+    if (integer_of(o, sizes) && sizes[0] >= 1 && sizes[0] < INT64_MAX) return true;
     PyObject *one = PyTuple_Pack(1, o);
     bool good = one && triple_of(one, function->text, name, sizes);
     Py_XDECREF(one);
@@ -196,9 +198,7 @@ end:
 
 static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_parameter *parameter) {
     smelt_buffer *buffer = &dispatch->desc.buffers[parameter->index];
-    char what[300];
-    PyOS_snprintf(what, sizeof what, "kernel '%.150s': argument %d ('%.80s')", dispatch->function->text,
-                  parameter->index, parameter->name);
+    const char *what = dispatch_label(dispatch->function, parameter);
     if (tensor_of(o)) {
         buffer->tensor = smelt_tensor_retain(tensor_of(o));
         return true;

@@ -73,8 +73,10 @@ static bool choose_device(struct dispatch *dispatch, PyObject *device) {
         if (place && strcmp(place, "cpu") != 0) name = place;
     }
     if (device && !text_of(dispatch, device, 0, &name)) return false;
-    PyOS_snprintf(dispatch->device, sizeof dispatch->device, "%.28s%s", name,
-                  strcmp(name, "cuda") == 0 ? ":0" : "");
+    if (strcmp(name, "cuda") == 0) name = "cuda:0";
+    size_t length = strnlen(name, sizeof dispatch->device - 1);
+    memcpy(dispatch->device, name, length);
+    dispatch->device[length] = 0;
     dispatch->desc.device = dispatch->device;
     return true;
 }

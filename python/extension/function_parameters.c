@@ -53,7 +53,10 @@ void dispatch_unbind(smelt_buffer *buffer) {
 }
 
 void dispatch_unbind_all(struct dispatch *dispatch) {
-    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) dispatch_unbind(&dispatch->desc.buffers[i]);
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
+        smelt_buffer *buffer = &dispatch->desc.buffers[i];
+        if (buffer->array || buffer->tensor || buffer->bytes) dispatch_unbind(buffer);
+    }
 }
 
 bool function_query_parameters(struct function *function, smelt_dispatch_desc *desc) {
@@ -94,8 +97,29 @@ static const char *const option_names[OPTION_COUNT] = {
     "threads", "groups",  "group_size", "threadgroup_memory", "device",
     "stream",  "timeout", "profile",    "arg_casts",          "check"};
 
+static PyObject *options_interned[OPTION_COUNT];
+
 int dispatch_option(PyObject *key) {
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (key == options_interned[i]) return i;
     for (int i = 0; i < OPTION_COUNT; i++)
         if (PyUnicode_CompareWithASCIIString(key, option_names[i]) == 0) return i;
     return -1;
+}
+
+int dispatch_init(void) {
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (!(options_interned[i] = PyUnicode_InternFromString(option_names[i]))) return -1;
+    return 0;
+}
+
+const char *dispatch_label(struct function *function, const smelt_parameter *parameter) {
+    char **label = &function->labels[parameter - function->parameters];
+    if (!*label) {
+        char text[300];
+        PyOS_snprintf(text, sizeof text, "kernel '%.150s': argument %d ('%.80s')", function->text,
+                      parameter->index, parameter->name);
+        *label = strdup(text);
+    }
+    return *label ? *label : function->text;
 }

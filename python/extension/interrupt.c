@@ -19,6 +19,7 @@ static smelt_interrupt *volatile active;      /* `own` during one of them */
 static volatile sig_atomic_t watched;         /* one bit per signal: it ends the current call */
 static pthread_t main_thread;
 static PyObject *getsignal, *number_objects[NUMBER_COUNT];
+static PyCFunction get_handler; /* getsignal as C, as every call of a kernel needs it; or NULL */
 
 static void forward(const struct sigaction *action, int number, siginfo_t *info, void *context) {
     if (action->sa_flags & SA_SIGINFO)
@@ -50,7 +51,8 @@ static void chain(int i) {
 }
 
 static bool has_python_handler(int i) {
-    PyObject *handler = PyObject_CallFunctionObjArgs(getsignal, number_objects[i], NULL);
+    PyObject *handler = get_handler ? get_handler(PyCFunction_GetSelf(getsignal), number_objects[i])
+                                    : PyObject_CallFunctionObjArgs(getsignal, number_objects[i], NULL);
     bool callable = handler && PyCallable_Check(handler);
     if (!handler) PyErr_Clear();
     Py_XDECREF(handler);
@@ -148,6 +150,8 @@ int interrupt_init(PyObject *module) {
     getsignal = PyObject_GetAttrString(signals, "getsignal");
     Py_DECREF(signals);
     if (!getsignal) return -1;
+    if (PyCFunction_Check(getsignal) && PyCFunction_GetFlags(getsignal) == METH_O)
+        get_handler = PyCFunction_GetFunction(getsignal);
     for (int i = 0; i < NUMBER_COUNT; i++)
         if (!(number_objects[i] = PyLong_FromLong(numbers[i]))) return -1;
     if (smelt_interrupt_create(&own) != SMELT_OK) {

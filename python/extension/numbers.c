@@ -82,9 +82,23 @@ static bool fail_size(PyObject *o, const char *kernel, const char *name, int i, 
     return false;
 }
 
+/* The common case: a list or tuple of ints that are sizes. False, without an exception, for all others. */
+static bool triple_of_ints(PyObject *o, int64_t sizes[3]) {
+    Py_ssize_t count = is_list(o) ? length_of(o) : 0;
+    if (count < 1 || count > 3) return false;
+    sizes[1] = sizes[2] = 1;
+    for (int i = 0; i < count; i++) {
+        PyObject *item = item_of(o, i);
+        if (!PyLong_Check(item) || !as_int64(item, &sizes[i])) return false;
+        if (sizes[i] < 1 || sizes[i] == INT64_MAX) return false;
+    }
+    return true;
+}
+
 bool triple_of(PyObject *o, const char *kernel, const char *name, int64_t sizes[3]) {
-    char what[300] = "";
-    if (!is_list(o)) PyOS_snprintf(what, sizeof what, "kernel '%.200s': %s", kernel, name);
+    char what[300];
+    if (triple_of_ints(o, sizes)) return true;
+    PyOS_snprintf(what, sizeof what, "kernel '%.200s': %s", kernel, name);
     PyObject *items = items_of(o, what, "up to three numbers of threads, such as (256, 1, 1)");
     if (!items) return false;
     Py_ssize_t count = length_of(items);

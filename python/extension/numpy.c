@@ -32,7 +32,7 @@ static bool dtype_by_name(PyObject *o, char kind, const char *what, smelt_dtype 
 }
 
 /* The capsule stays as long as the array: that of a NumPy scalar owns a copy of the number. */
-bool numpy_import(PyObject *o, const struct request *request, smelt_array **array) {
+static bool import_by_interface(PyObject *o, const struct request *request, smelt_array **array) {
     PyObject *capsule = PyObject_GetAttr(o, interned.array_struct);
     const struct array_interface *interface = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
     struct source source;
@@ -58,6 +58,107 @@ bool numpy_import(PyObject *o, const struct request *request, smelt_array **arra
     return good;
 }
 
+/* ---- Reading in place, in a third of the time: an array of numbers as modules that are compiled with
+ * NumPy's headers read it. Its layout is part of NumPy's binary interface, and is compared with the array
+ * interface before its first use. */
+
+struct array_fields {
+    PyObject_HEAD char *data;
+    int ndim;
+    Py_ssize_t *shape, *strides;
+    PyObject *base;
+    const struct dtype_fields *dtype;
+    int flags; /* INTERFACE_WRITABLE means the same here */
+};
+struct dtype_fields {
+    PyObject_HEAD PyTypeObject *scalar;
+    char kind, type, byte_order, own_flags;
+    int number;
+};
+
+/* By NumPy's number of a dtype; `long` has 8 bytes. */
+static const smelt_dtype numbered[] = {
+    [0] = SMELT_BOOL,     [1] = SMELT_INT8,       [2] = SMELT_UINT8,   [3] = SMELT_INT16,
+    [4] = SMELT_UINT16,   [5] = SMELT_INT32,      [6] = SMELT_UINT32,  [7] = SMELT_INT64,
+    [8] = SMELT_UINT64,   [9] = SMELT_INT64,      [10] = SMELT_UINT64, [11] = SMELT_FLOAT32,
+    [12] = SMELT_FLOAT64, [14] = SMELT_COMPLEX64, [23] = SMELT_FLOAT16};
+
+static PyObject *ndarray; /* NumPy's type, once it is needed */
+
+static bool find_ndarray(void) {
+    PyObject *numpy = ndarray ? NULL : PyImport_ImportModule("numpy");
+    if (numpy) ndarray = PyObject_GetAttrString(numpy, "ndarray");
+    Py_XDECREF(numpy);
+    return ndarray != NULL;
+}
+
+/* False for what the array interface must describe: other dtypes, and the other byte order. */
+static bool read_in_place(const struct array_fields *fields, struct source *source) {
+    const struct dtype_fields *dtype = fields->dtype;
+    int number = dtype->number, ndim = fields->ndim;
+    bool known = number >= 0 && number < (int)(sizeof numbered / sizeof *numbered) && numbered[number];
+    if (!known || (dtype->byte_order != '=' && dtype->byte_order != '|')) return false;
+    if (ndim < 0 || ndim > SMELT_MAX_DIMENSIONS) return false;
+    source->dtype = numbered[number];
+    source->shape.ndim = ndim;
+    for (int d = 0; d < ndim; d++) {
+        source->shape.size[d] = fields->shape[d];
+        source->strides[d] = fields->strides[d];
+    }
+    source->data = fields->data;
+    source->swapped = false;
+    source->readonly = !(fields->flags & INTERFACE_WRITABLE);
+    return true;
+}
+
+/* Whether both ways say the same of an array. */
+static bool same_of(PyObject *o) {
+    PyObject *capsule = PyObject_GetAttr(o, interned.array_struct);
+    const struct array_interface *interface = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+    const struct array_fields *fields = (const struct array_fields *)o;
+    bool same = interface && fields->data == interface->data && fields->ndim == interface->ndim &&
+                fields->dtype->kind == interface->kind &&
+                (fields->flags & INTERFACE_WRITABLE) == (interface->flags & INTERFACE_WRITABLE) &&
+                (fields->dtype->byte_order == '>') == !(interface->flags & INTERFACE_NATIVE);
+    int number = same ? fields->dtype->number : -1;
+    same = same && number >= 0 && number < (int)(sizeof numbered / sizeof *numbered) &&
+           numbered[number] == memory_dtype(interface->kind, interface->itemsize);
+    for (int d = 0; same && d < interface->ndim; d++)
+        same = fields->shape[d] == interface->shape[d] && fields->strides[d] == interface->strides[d];
+    Py_XDECREF(capsule);
+    return same;
+}
+
+/* Compares arrays of all dtypes, with strides, read-only and of the other byte order. */
+static bool layout_is_known(void) {
+    static int known = -1;
+    static const char *const names[] = {"?", "b", "B", "h", "H", "i", "I",   "l",  "L",
+                                        "q", "Q", "f", "d", "F", "e", ">i2", ">f8"};
+    if (known >= 0) return known;
+    known = find_ndarray();
+    for (size_t i = 0; i < sizeof names / sizeof *names && known; i++) {
+        PyObject *whole = PyObject_CallFunction(ndarray, "((ii)s)", 3, 5, names[i]);
+        PyObject *part = whole ? PyObject_GetAttrString(whole, "T") : NULL;
+        PyObject *done = part ? PyObject_CallMethod(part, "setflags", "i", 0) : NULL;
+        known = done && same_of(whole) && same_of(part);
+        Py_XDECREF(done);
+        Py_XDECREF(part);
+        Py_XDECREF(whole);
+    }
+    PyErr_Clear();
+    return known;
+}
+
+bool numpy_import(PyObject *o, const struct request *request, smelt_array **array) {
+    struct source source;
+    if (!layout_is_known() || !Py_IS_TYPE(o, (PyTypeObject *)ndarray) ||
+        !read_in_place((const struct array_fields *)o, &source))
+        return import_by_interface(o, request, array);
+    source.release = memory_drop_object;
+    source.context = Py_NewRef(o);
+    return memory_import(&source, request, array);
+}
+
 /* ---- Making. */
 
 /* The bytes from an array's lowest element to its highest, for NumPy to apply its own strides to. */
@@ -67,7 +168,6 @@ struct bytes_object {
     Py_ssize_t bytes;
 };
 static PyTypeObject *bytes_type;
-static PyObject *ndarray;
 
 static int get_bytes(PyObject *self, Py_buffer *view, int flags) {
     struct bytes_object *o = (struct bytes_object *)self;
@@ -110,13 +210,6 @@ static PyObject *tuple_of(const int64_t *values, int count, int64_t scale) {
         if (!value || PyTuple_SetItem(tuple, i, value) < 0) Py_CLEAR(tuple);
     }
     return tuple;
-}
-
-static bool find_ndarray(void) {
-    PyObject *numpy = ndarray ? NULL : PyImport_ImportModule("numpy");
-    if (numpy) ndarray = PyObject_GetAttrString(numpy, "ndarray");
-    Py_XDECREF(numpy);
-    return ndarray != NULL;
 }
 
 static PyObject *make_strided(PyObject *shape, PyObject *dtype, PyObject *bytes, int64_t offset,

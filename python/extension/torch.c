@@ -17,7 +17,7 @@ static int exchange(void) {
 static bool answers_yes(PyObject *o, PyObject *method) {
     PyObject *answer = PyObject_CallMethodObjArgs(o, method, NULL);
     bool yes = answer == Py_True;
-    PyErr_Clear();
+    if (!answer) PyErr_Clear();
     Py_XDECREF(answer);
     return yes;
 }
@@ -25,8 +25,8 @@ static bool answers_yes(PyObject *o, PyObject *method) {
 /* What takes part in gradients would lose them without a word. */
 static bool loses_gradients(PyObject *o) {
     PyObject *needs = PyObject_GetAttr(o, interned.requires_grad);
+    if (!needs) PyErr_Clear();
     Py_XDECREF(needs);
-    PyErr_Clear();
     if (needs != Py_True) return false;
     PyObject *enabled = PyObject_CallMethod(torch, "is_grad_enabled", NULL);
     PyErr_Clear();
@@ -87,9 +87,15 @@ bool torch_import(PyObject *o, const struct request *request, smelt_array **arra
                      request->what);
         return false;
     }
-    if (answers_yes(o, interned.is_conj)) return import_resolved(o, "resolve_conj", request, array);
+    /* The exchange passes a conjugated tensor as it is, and only complex ones are asked: it takes time. */
+    bool late = exchange() >= 0;
+    if (!late && answers_yes(o, interned.is_conj)) return import_resolved(o, "resolve_conj", request, array);
     if (answers_yes(o, interned.is_neg)) return import_resolved(o, "resolve_neg", request, array);
-    return import(o, request, array);
+    if (!import(o, request, array)) return false;
+    if (!late || smelt_array_dtype(*array) != SMELT_COMPLEX64 || !answers_yes(o, interned.is_conj))
+        return true;
+    smelt_array_release(*array);
+    return import_resolved(o, "resolve_conj", request, array);
 }
 
 PyObject *torch_export(smelt_array *array) {
