@@ -2,9 +2,9 @@
 // a division; elements of halves; threads that return before the tile; several outputs per thread; and tiles stored by columns, so
 // that both factors follow one another. The last tiles are partial.
 // for kind: rows halves returns several columns
+// for threads: 256 16,16
 // let n = 37
-// run: {kind} -b 0:out:float32:1369 --bytes 1=uint32:37 --groups 3,3 --threadgroup 256
-// run: {kind} -b 0:out:float32:1369 --bytes 1=uint32:37 --groups 3,3 --threadgroup 16,16
+// run: {kind} -b 0:out:float32:1369 --bytes 1=uint32:37 --groups 3,3 --threadgroup {threads}
 // let a = lambda r, k: (r * 7 + k * 3) % 11 - 5
 // let b = lambda k, c: (k * 5 + c * 2) % 13 - 6
 // expect buffer 0: f(i) for i in 1369: sum(a(i // n, k) * b(k, i % n) for k in range(n))
