@@ -18,8 +18,8 @@ static float right(uint k, uint c, uint n) {
     return k < n && c < n ? float(int(k * 5 + c * 2) % 13 - 6) : 0;
 }
 
-template <typename T> void product(device float *out, uint n, threadgroup T *a, threadgroup T *b, uint2 group, uint thread) {
-    uint row = thread / 16, column = thread % 16, r = group.y * 16 + row, c = group.x * 16 + column;
+template <typename T> void product(device float *out, uint n, threadgroup T *a, threadgroup T *b, uint2 group, uint index) {
+    uint row = index / 16, column = index % 16, r = group.y * 16 + row, c = group.x * 16 + column;
     float sum = 0;
     for (uint base = 0; base < n; base += 16) {
         a[row * 16 + column] = T(left(r, base + column, n));
@@ -33,21 +33,21 @@ template <typename T> void product(device float *out, uint n, threadgroup T *a, 
 
 #define PARAMETERS                                                                                     \
     device float *out [[buffer(0)]], constant uint &n [[buffer(1)]], uint2 group [[threadgroup_position_in_grid]], \
-        uint thread [[thread_index_in_threadgroup]]
+        uint index [[thread_index_in_threadgroup]]
 
 kernel void rows(PARAMETERS) {
     threadgroup float a[256], b[256];
-    product(out, n, a, b, group, thread);
+    product(out, n, a, b, group, index);
 }
 
 kernel void halves(PARAMETERS) {
     threadgroup half a[256], b[256];
-    product(out, n, a, b, group, thread);
+    product(out, n, a, b, group, index);
 }
 
 kernel void returns(PARAMETERS) {
     threadgroup float a[16][16], b[16][16];
-    uint row = thread / 16, column = thread % 16, r = group.y * 16 + row, c = group.x * 16 + column;
+    uint row = index / 16, column = index % 16, r = group.y * 16 + row, c = group.x * 16 + column;
     float sum = 0;
     if (group.x == 3) return;
     for (uint base = 0; base < n; base += 16) {
@@ -63,10 +63,10 @@ kernel void returns(PARAMETERS) {
 
 kernel void several(PARAMETERS) {
     threadgroup float a[16 * 16], b[16 * 17];
-    uint row = thread / 16, column = thread % 16;
+    uint row = index / 16, column = index % 16;
     float sums[2] = {0, 0};
     for (uint base = 0; base < n; base += 16) {
-        a[thread] = left(group.y * 16 + row, base + column, n);
+        a[index] = left(group.y * 16 + row, base + column, n);
         b[row * 17 + column] = right(base + row, group.x * 16 + column, n);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (row < 8)
@@ -84,7 +84,7 @@ kernel void several(PARAMETERS) {
 
 kernel void columns(PARAMETERS) {
     threadgroup float a[256], b[256];
-    uint row = thread % 16, column = thread / 16, r = group.y * 16 + row, c = group.x * 16 + column;
+    uint row = index % 16, column = index / 16, r = group.y * 16 + row, c = group.x * 16 + column;
     float sum = 0;
     for (uint base = 0; base < n; base += 16) {
         a[row * 16 + column] = left(r, base + column, n);
