@@ -355,6 +355,9 @@ void emit_speculated(struct simd *s, LLVMValueRef i);
 int edges_shape(struct simd *s, LLVMValueRef i);
 /* After an analysis without speculation: whether to speculate on guards; on other edges. */
 bool edges_have_guard(struct simd *s);
+/* Whether the block is the first, or follows it but for detours that all lanes take or none: all are there.
+ */
+bool edges_all_start(struct simd *s, LLVMBasicBlockRef block);
 /* Whether the block follows guards that are speculated on, so that all lanes or none are there. */
 bool edges_guard_block(struct simd *s, LLVMBasicBlockRef block);
 bool edges_have_others(struct simd *s);

@@ -207,6 +207,12 @@ static LLVMBasicBlockRef past_detour(struct simd *s, LLVMBasicBlockRef block) {
     return NULL;
 }
 
+bool edges_all_start(struct simd *s, LLVMBasicBlockRef block) {
+    for (LLVMBasicBlockRef at = s->blocks[0].original; at; at = past_detour(s, at))
+        if (at == block) return true;
+    return false;
+}
+
 /* Goes from the first block on past one guard after another, until one is `condition` or leads to `block`. */
 static bool reach(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef block) {
     LLVMBasicBlockRef at = s->blocks[0].original, on;

@@ -20,6 +20,38 @@
 
 /* ---- Quotients. */
 
+#define MOST_CONDITIONS 4 /* levels of and, or, … in one condition */
+
+/* Whether the condition can only hold if the number is 0 or -1. */
+static bool needs_unsafe(LLVMValueRef condition, LLVMValueRef number, int depth) {
+    int64_t c;
+    if (!LLVMIsAInstruction(condition) || depth == MOST_CONDITIONS) return false;
+    LLVMValueRef left = LLVMGetOperand(condition, 0);
+    switch (LLVMGetInstructionOpcode(condition)) {
+    case LLVMICmp:
+        return LLVMGetICmpPredicate(condition) == LLVMIntEQ && left == number &&
+               shape_constant(LLVMGetOperand(condition, 1), &c) && (c == 0 || c == -1);
+    case LLVMAnd:
+        return needs_unsafe(left, number, depth + 1) ||
+               needs_unsafe(LLVMGetOperand(condition, 1), number, depth + 1);
+    case LLVMOr:
+        return needs_unsafe(left, number, depth + 1) &&
+               needs_unsafe(LLVMGetOperand(condition, 1), number, depth + 1);
+    default:
+        return false;
+    }
+}
+
+/* The divisor that guard.c replaced by 1 in lanes that cannot divide by it. There it is 0 or -1, and not
+ * speculated on. */
+static LLVMValueRef unguarded(LLVMValueRef divisor) {
+    int64_t c;
+    if (!LLVMIsASelectInst(divisor) || !shape_constant(LLVMGetOperand(divisor, 1), &c) || c != 1)
+        return divisor;
+    LLVMValueRef number = LLVMGetOperand(divisor, 2);
+    return needs_unsafe(LLVMGetOperand(divisor, 0), number, 0) ? number : divisor;
+}
+
 /* The divisor of a division, or of the shift or mask that represents one; NULL: it is neither. Adds no
  * instruction for those. */
 static LLVMValueRef divisor_of(LLVMValueRef i) {
@@ -30,7 +62,7 @@ static LLVMValueRef divisor_of(LLVMValueRef i) {
     case LLVMURem:
     case LLVMSDiv:
     case LLVMSRem:
-        return operand;
+        return unguarded(operand);
     case LLVMLShr:
         if (!is_constant_integer(operand, &c) || c >= LLVMGetIntTypeWidth(LLVMTypeOf(i))) return NULL;
         return LLVMConstInt(LLVMTypeOf(i), UINT64_C(1) << c, false);
@@ -89,7 +121,8 @@ static bool suits(struct simd *s, LLVMValueRef i, bool behind_guards) {
                     (c <= (uint64_t)span || (is_signed(i) && c >> (shape_width(i) - 1)));
     if (is_signed(i) && is_nested(s, i, STEPS_TO_POSITION)) return false;
     if (shape_of(s, divisor) != SHAPE_UNIFORM || span <= 0 || hopeless || !effects_follow(s, i)) return false;
-    return value_of(s, i)->block == 0 || (behind_guards && edges_guard_block(s, LLVMGetInstructionParent(i)));
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(i);
+    return edges_all_start(s, block) || (behind_guards && edges_guard_block(s, block));
 }
 
 int speculation_shape(struct simd *s, LLVMValueRef i) {
@@ -114,8 +147,17 @@ static bool has_quotient(struct simd *s, LLVMBasicBlockRef block, bool (*pays)(L
     return false;
 }
 
+/* `start`: in blocks where all lanes are; otherwise in others. */
+static bool has_quotients(struct simd *s, bool start, bool (*pays)(LLVMValueRef i)) {
+    for (int place = 0; place < s->paths.block_count; place++) {
+        LLVMBasicBlockRef block = s->blocks[place].original;
+        if (edges_all_start(s, block) == start && has_quotient(s, block, pays)) return true;
+    }
+    return false;
+}
+
 static bool pays_with(struct simd *s, bool (*pays)(LLVMValueRef i)) {
-    return has_quotient(s, s->blocks[0].original, pays) || edges_have_guard(s) || edges_have_others(s);
+    return has_quotients(s, true, pays) || edges_have_guard(s) || edges_have_others(s);
 }
 
 bool speculation_pays(struct simd *s) {
@@ -127,9 +169,7 @@ bool speculation_needs_small_gangs(struct simd *s) {
 }
 
 bool speculation_pays_behind_guards(struct simd *s) {
-    for (int place = 1; place < s->paths.block_count; place++)
-        if (has_quotient(s, s->blocks[place].original, is_worth_code)) return true;
-    return false;
+    return has_quotients(s, false, is_worth_code);
 }
 
 /* Goes on where the check holds, and otherwise to the general code. */

@@ -2,6 +2,7 @@
  * the lanes' elements from there or put them there. Stores need masks for the gaps, which only 512 bits have
  * at a vector's speed. Nothing outside the first and the last element of active lanes is touched. */
 #include "compiler/simd/memory/pattern.h"
+#include "compiler/simd/lanes/lanes.h"
 
 #define MAX_WINDOW 8 /* vectors that cover a pattern; beyond this a gather is as fast */
 
@@ -67,8 +68,45 @@ static int window_start(const struct simd *s, const struct pattern *p, int numbe
     return start <= last || last < 0 ? start : last;
 }
 
+/* ---- Bytes of words side by side, as a component of a uchar4: the words are loaded, and cut. A byte that is
+ * widened then takes one instruction. */
+
+enum { WORD = 4 };
+
+static bool are_bytes_of_words(const struct simd *s, LLVMTypeRef element, const struct pattern *p,
+                               LLVMValueRef mask) {
+    if (LLVMGetTypeKind(element) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(element) != 8 || mask ||
+        s->vector_bits < 256 || s->chunk_lanes * 32 != s->vector_bits)
+        return false;
+    for (int i = 0; i < s->chunk_lanes; i++)
+        if (p->element[i] != i * WORD) return false;
+    return true;
+}
+
+/* In two halves: the last word may not exist, so the second half ends with the last byte, and its bytes are
+ * the highest of words. This is as fast with 512 bits as a masked load, or faster. */
+static LLVMValueRef load_bytes_of_words(struct simd *s, LLVMTypeRef element, LLVMValueRef address) {
+    LLVMBuilderRef b = s->unit->builder;
+    int half = s->chunk_lanes / 2;
+    LLVMTypeRef words = LLVMVectorType(type_i32(s->unit), (unsigned)half);
+    LLVMValueRef halves[2], high = simd_i32(s, 8 * (WORD - 1)), low = simd_i32(s, 255);
+    int64_t all[GANG_MAX_LANES];
+    for (int n = 0; n < 2; n++) {
+        int64_t from = n * (half * WORD - (WORD - 1));
+        halves[n] = LLVMBuildLoad2(b, words, pattern_byte_address(s, address, from), "");
+        LLVMSetAlignment(halves[n], 1);
+    }
+    halves[0] = LLVMBuildAnd(b, halves[0], lanes_splat(s, low, half), "");
+    halves[1] = LLVMBuildLShr(b, halves[1], lanes_splat(s, high, half), "");
+    for (int i = 0; i < s->chunk_lanes; i++) all[i] = i;
+    LLVMValueRef bytes = shuffle_to(s, halves[0], halves[1], all, s->chunk_lanes);
+    return LLVMBuildTrunc(b, bytes, chunk_type(s, element), "");
+}
+
 LLVMValueRef pattern_load(struct simd *s, LLVMTypeRef element, LLVMValueRef base, const struct pattern *p,
                           LLVMValueRef mask) {
+    if (are_bytes_of_words(s, element, p, mask))
+        return load_bytes_of_words(s, element, pattern_byte_address(s, base, p->low));
     int count = (p->window + s->chunk_lanes - 1) / s->chunk_lanes;
     int64_t size = bytes_of(s, element);
     LLVMValueRef pieces[MAX_WINDOW], result = NULL;
