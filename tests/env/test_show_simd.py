@@ -115,6 +115,20 @@ def test_speculation_is_named(scratch):
     expect_in(text, "k.body:2:", "speculation:")
 
 
+def test_samples_of_a_point_behind_a_guard_are_speculated_on(scratch):
+    """Threads that divide behind a guard to find their point: what they load there is neighbours if they share it."""
+    corner = "if (a + {0} >= 0 && a + {0} < n && b + {1} >= 0 && b + {1} < n) sum += {2} * x[((b + {1}) * n + a + {0}) * uint(c) + i % uint(c)];\n"
+    sample = ("if (i >= uint(n * n * c)) return;\nuint point = i / uint(c) % uint(n) + i / uint(n * c) * n;\n"
+              "float p = (at[2 * point] + 1) * n / 2, q = (at[2 * point + 1] + 1) * n / 2;\n"
+              "int a = int(floor(p)), b = int(floor(q));\nfloat sum = 0, u = p - a, v = q - b;\n" +
+              corner.format(0, 0, "(1 - u) * (1 - v)") + corner.format(1, 0, "u * (1 - v)") +
+              corner.format(0, 1, "(1 - u) * v") + corner.format(1, 1, "u * v") + "out[i] = sum;\n")
+    arguments = "-i n=8 -i c=64 -i at=zeros:float32:128 " + FLOATS
+    for cpu in "sse2", "avx2", "avx512":
+        text = show(scratch, sample, arguments, "--why", SMELT_CPU=cpu)
+        expect_in(text, "k.body:3:", "speculation: gangs whose lanes share this quotient")
+
+
 def test_signed_indexes_do_not_wrap(scratch):
     """What is next to each other is one address and distances from it, although other signed sums wrap."""
     text = show(scratch, "int k = int(i) + n;\nout[i] = x[k] + x[k + 1] + x[k - 2];\n", "-i n=7 " + FLOATS, "--stage", "ir")

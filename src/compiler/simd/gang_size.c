@@ -266,9 +266,27 @@ bool simd_is_short(struct simd *s) {
     return simdgroup_size(s) <= MAX_SHARED_INSTRUCTIONS;
 }
 
+/* Threads that sample: pixel, row and channel are quotients of the thread's number by sizes, and what is
+ * loaded there says where to load next. Where lanes share the quotients, all of that is uniform, and the
+ * samples are neighbours. That is worth code of its own behind guards in longer threads, too. */
+#define MOST_SAMPLING_INSTRUCTIONS 400
+#define FEWEST_SAMPLES 4
+
+bool simd_may_sample(struct simd *s) {
+    int instructions = 0, quotients = 0, loads = 0;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        instructions++;
+        quotients += LLVMGetInstructionOpcode(i) == LLVMUDiv && !LLVMIsConstant(LLVMGetOperand(i, 1));
+        loads += LLVMIsALoadInst(i) != NULL;
+    }
+    return quotients > 0 && loads >= FEWEST_SAMPLES && instructions <= MOST_SAMPLING_INSTRUCTIONS &&
+           !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER);
+}
+
 static void find_edges_that_matter(struct simd *s) {
     int carried = carried_values(s->entry, false), size = simdgroup_size(s);
-    s->guards_matter = carried >= GUARDED_VALUES || simd_is_short(s);
+    s->guards_matter = carried >= GUARDED_VALUES || simd_is_short(s) || simd_may_sample(s);
     s->edges_matter =
         size <= MAX_EDGE_INSTRUCTIONS && !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER);
 }

@@ -442,6 +442,15 @@ LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef add
                            int align);
 void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
                     int align);
+/* The code of an access up to access_end_if_on runs only if a lane of the chunk is on, in gangs of several
+ * simdgroups: a gather or a scatter takes as long for no lane as for all, and whole chunks of such gangs are
+ * often off, as where 256 threads share 64 rows. Addresses are computed inside, so that the code generator
+ * finds their parts. access_end_if_on returns the value, or 0 if no lane is on. */
+struct if_on {
+    LLVMBasicBlockRef before, after; /* NULL: there is no branch */
+};
+struct if_on access_begin_if_on(struct simd *s, LLVMValueRef mask);
+LLVMValueRef access_end_if_on(struct simd *s, const struct if_on *on, LLVMValueRef value);
 /* The alignment of an address at this distance from one aligned to `align`. */
 static inline int access_align_at(int align, int64_t bytes) {
     while (bytes % align) align /= 2;
@@ -531,6 +540,8 @@ smelt_status simd_analyse_entry(struct simd *s);
 /* gang_size.c — chooses them; ends with the analysis for them. */
 smelt_status simd_choose_gang(struct simd *s);
 bool simd_is_short(struct simd *s); /* a simdgroup of the thread's code is short code */
+/* Whether loads may depend on quotients of positions, in code that is not too long to be written twice. */
+bool simd_may_sample(struct simd *s);
 int simd_count_accesses(struct simd *s);
 int simd_count_unknown(struct simd *s); /* accesses to addresses that are known only at run time */
 smelt_status simd_emit(struct simd *s);

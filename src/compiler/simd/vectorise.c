@@ -69,14 +69,16 @@ static smelt_status vectorise(struct simd *s) {
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
     if (unit->request->output == COMPILE_WHY) report_control_flow(s);
     bool speculate = unit->form == FORM_BEST && s->chunk_lanes > 1 && speculation_pays(s);
-    bool behind_guards = speculate && simd_is_short(s) && speculation_pays_behind_guards(s);
+    bool is_short = simd_is_short(s);
+    bool quotients = speculate && (is_short || simd_may_sample(s)) && speculation_pays_behind_guards(s);
     s->brief = unit->result->image.quick && s->chunk_lanes > 1;
     s->many_accesses = s->brief || simd_count_accesses(s) * s->chunk_count > MANY_ACCESSES;
     s->many_unknown = s->brief || simd_count_unknown(s) * s->chunk_count > MANY_UNKNOWN;
     TRY(simd_emit(s));
+    s->behind_guards = quotients && !is_short; /* short code has all three versions */
     if (speculate && !s->refused) TRY(write_speculating(s));
-    s->behind_guards = behind_guards;
-    if (behind_guards && !s->refused) TRY(write_speculating(s));
+    s->behind_guards = quotients;
+    if (quotients && is_short && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;
     TRY(simd_begin_slots(s));
     TRY(finish(s));

@@ -223,8 +223,10 @@ static bool reach(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef bloc
         if (!guard || !compares_positions(s, guard, 0)) return false;
         if (guard == condition) return true;
         if (s->paths.blocks[simd_place(s, on)].predecessor_count != 1) return false;
-        for (LLVMBasicBlockRef next = on; next; next = past_detour(s, next)) on = next;
-        if (on == block) return true;
+        for (LLVMBasicBlockRef next = on; next; next = past_detour(s, next)) {
+            if (next == block) return true;
+            on = next;
+        }
     }
     return false;
 }

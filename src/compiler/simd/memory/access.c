@@ -393,43 +393,58 @@ void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses,
     simd_intrinsic(s, "llvm.masked.scatter", types, 2, arguments, 4);
 }
 
-/* ---- One element for all lanes of a chunk. */
+/* ---- Chunks without a lane that is on. */
 
-/* Runs the code in `inside` only if a lane of the chunk is on. Returns the block before, or NULL if there is
- * no branch. */
-static LLVMBasicBlockRef begin_if_any(struct simd *s, LLVMValueRef mask, LLVMBasicBlockRef *after) {
+/* The code up to end_if_any runs only if a lane of the mask is on; without a mask, always. */
+static struct if_on begin_if_any(struct simd *s, LLVMValueRef mask) {
     LLVMBuilderRef b = s->unit->builder;
-    if (!mask) return NULL;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), inside = simd_block(s, "some");
-    *after = simd_block(s, "rest");
-    LLVMBuildCondBr(b, mask_any(s, &mask, 1), inside, *after);
+    if (!mask) return (struct if_on){NULL, NULL};
+    LLVMBasicBlockRef inside = simd_block(s, "some");
+    struct if_on on = {LLVMGetInsertBlock(b), simd_block(s, "rest")};
+    LLVMBuildCondBr(b, mask_any(s, &mask, 1), inside, on.after);
     LLVMPositionBuilderAtEnd(b, inside);
-    return before;
+    return on;
 }
+
+/* Returns the value, or 0 if no lane is on; NULL if there is no value. */
+static LLVMValueRef end_if_any(struct simd *s, const struct if_on *on, LLVMValueRef value) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (!on->before) return value;
+    LLVMBasicBlockRef ends[2] = {LLVMGetInsertBlock(b), on->before};
+    LLVMBuildBr(b, on->after);
+    LLVMPositionBuilderAtEnd(b, on->after);
+    if (!value) return NULL;
+    LLVMValueRef values[2] = {value, LLVMConstNull(LLVMTypeOf(value))};
+    LLVMValueRef phi = LLVMBuildPhi(b, LLVMTypeOf(value), "");
+    LLVMAddIncoming(phi, values, ends, 2);
+    return phi;
+}
+
+struct if_on access_begin_if_on(struct simd *s, LLVMValueRef mask) {
+    bool looks = mask && !LLVMIsConstant(mask) && s->lanes > SIMDGROUP_LANES && !s->many_accesses;
+    return begin_if_any(s, looks ? mask : NULL);
+}
+
+LLVMValueRef access_end_if_on(struct simd *s, const struct if_on *on, LLVMValueRef value) {
+    return end_if_any(s, on, value);
+}
+
+/* ---- One element for all lanes of a chunk. */
 
 LLVMValueRef access_load_one(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                              int align) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMBasicBlockRef after = NULL, before = begin_if_any(s, mask, &after);
+    struct if_on on = begin_if_any(s, mask);
     LLVMValueRef load = LLVMBuildLoad2(b, element, address, "");
     LLVMSetAlignment(load, (unsigned)align);
-    if (before) {
-        LLVMBasicBlockRef inside = LLVMGetInsertBlock(b);
-        LLVMBuildBr(b, after);
-        LLVMPositionBuilderAtEnd(b, after);
-        LLVMValueRef phi = LLVMBuildPhi(b, element, ""), none = LLVMConstNull(element);
-        LLVMAddIncoming(phi, &none, &before, 1);
-        LLVMAddIncoming(phi, &load, &inside, 1);
-        load = phi;
-    }
-    return load;
+    return end_if_any(s, &on, load);
 }
 
 /* The last active lane wins, as if the threads ran one after another. */
 void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                       int align) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMBasicBlockRef after = NULL, before = begin_if_any(s, mask, &after);
+    struct if_on on = begin_if_any(s, mask);
     LLVMValueRef last = simd_i32(s, s->chunk_lanes - 1);
     if (mask) {
         LLVMTypeRef wide = type_i32(s->unit);
@@ -439,8 +454,5 @@ void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address,
     }
     LLVMValueRef store = LLVMBuildStore(b, LLVMBuildExtractElement(b, vector, last, ""), address);
     LLVMSetAlignment(store, (unsigned)align);
-    if (before) {
-        LLVMBuildBr(b, after);
-        LLVMPositionBuilderAtEnd(b, after);
-    }
+    (void)end_if_any(s, &on, NULL);
 }

@@ -88,6 +88,10 @@ static LLVMValueRef gather(struct simd *s, const struct target *t) {
     return access_gather(s, t->element, address_of(s, t, t->elements.indexes), t->mask, t->align);
 }
 
+static void scatter(struct simd *s, const struct target *t, LLVMValueRef vector) {
+    access_scatter(s, vector, address_of(s, t, t->elements.indexes), t->mask, t->align);
+}
+
 /* ---- Which way to access. */
 
 /* i1: whether all active lanes have lane 0's index plus lane × step, and none wraps around. */
@@ -181,7 +185,10 @@ static bool is_for_gang(struct simd *s, const struct target *t) {
 LLVMValueRef access_load_unknown(struct simd *s, LLVMValueRef load, int chunk) {
     struct target t = find_target(s, load, chunk);
     if (is_for_gang(s, &t)) return gang_access_load(s, load, chunk);
-    if (!has_ways(s, LLVMGetOperand(load, 0))) return gather(s, &t);
+    if (!has_ways(s, LLVMGetOperand(load, 0))) {
+        struct if_on on = access_begin_if_on(s, t.mask);
+        return access_end_if_on(s, &on, gather(s, &t));
+    }
     LLVMBuilderRef b = s->unit->builder;
     struct ways w = choose_way(s, &t);
     LLVMValueRef values[3];
@@ -214,7 +221,9 @@ void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk) {
         return;
     }
     if (!has_ways(s, LLVMGetOperand(store, 1))) {
-        access_scatter(s, vector, address_of(s, &t, t.elements.indexes), t.mask, t.align);
+        struct if_on on = access_begin_if_on(s, t.mask);
+        scatter(s, &t, vector);
+        (void)access_end_if_on(s, &on, NULL);
         return;
     }
     LLVMBuilderRef b = s->unit->builder;
@@ -226,7 +235,7 @@ void access_store_unknown(struct simd *s, LLVMValueRef store, int chunk) {
     access_store(s, vector, address_of(s, &t, first), t.mask, access_align_at(t.align, t.size));
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, apart);
-    access_scatter(s, vector, address_of(s, &t, t.elements.indexes), t.mask, t.align);
+    scatter(s, &t, vector);
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, after);
 }
