@@ -6,7 +6,7 @@ does not have.
 """
 import re
 
-TOKEN = re.compile(r"[%$]?[\w$.]+|\S")
+TOKEN = re.compile(r"[%$]?[\w$.]+(?:::[\w$.]+)*|\S")
 NUMBER = re.compile(r"-?(0[xX][0-9a-fA-F]+U?|0[fd][0-9a-fA-F]+|\d+(\.\d+)?)$")
 SPECIAL = re.compile(r"%(tid|ntid|ctaid|nctaid|laneid|warpid|nwarpid|smid|clock|clock64|globaltimer|lanemask_\w+|dynamic_smem_size"
                      r"|total_smem_size|clusterid|nclusterid|cluster_\w+|is_explicit_cluster|aggr_smem_size)(\.[xyz])?$")

@@ -193,6 +193,15 @@ smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *a
     return SMELT_OK;
 }
 
+void *flow_begin(struct unit *unit, struct arena *arena, struct flow *flow, size_t bytes,
+                 smelt_status *status) {
+    *status = flow_find(unit, unit->entry, arena, flow);
+    void *own = *status == SMELT_OK ? arena_alloc(arena, bytes) : NULL;
+    if (*status == SMELT_OK && !own)
+        *status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a pass: %zu bytes", bytes);
+    return own;
+}
+
 smelt_status flow_make_reducible(struct unit *unit) {
     struct arena arena = {0};
     struct flow flow;

@@ -41,6 +41,11 @@ struct flow {
 /* Unreachable blocks are left out. Everything lives in `arena`. */
 smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *arena, struct flow *flow);
 
+/* The same of the entry, and `bytes` zeroed bytes for the work of a pass, in the same arena. NULL: *status.
+ */
+void *flow_begin(struct unit *unit, struct arena *arena, struct flow *flow, size_t bytes,
+                 smelt_status *status);
+
 /* Every loop of the entry gets one header, which all ways into it pass. */
 smelt_status flow_make_reducible(struct unit *unit);
 

@@ -17,6 +17,17 @@ LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *const
     return call;
 }
 
+const char *ptx_assembly_text(LLVMValueRef instruction) {
+    size_t length = 0;
+    LLVMValueRef callee = LLVMIsACallInst(instruction) ? LLVMGetCalledValue(instruction) : NULL;
+    return callee && LLVMIsAInlineAsm(callee) ? LLVMGetInlineAsmAsmString(callee, &length) : NULL;
+}
+
+bool ptx_is_product(LLVMValueRef instruction) {
+    const char *text = ptx_assembly_text(instruction);
+    return text && strncmp(text, "mma.sync", 8) == 0;
+}
+
 bool ptx_is_convergent(LLVMValueRef call) {
     LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     LLVMValueRef callee = LLVMGetCalledValue(call);

@@ -236,6 +236,10 @@ smelt_status ptx_note(struct unit *unit, const char *format, ...) __attribute__(
 /* … calls inline assembly: `result` NULL for none. */
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                           LLVMValueRef *arguments, unsigned count, bool effects);
+/* … the text of a call of inline assembly; NULL: it is another instruction. */
+const char *ptx_assembly_text(LLVMValueRef instruction);
+/* … whether an instruction multiplies matrices on tensor cores (mma.sync). */
+bool ptx_is_product(LLVMValueRef instruction);
 /* Whether lanes of a warp execute a call together: it must not move under a condition that only some meet. */
 bool ptx_is_convergent(LLVMValueRef call);
 /* Reads a special register: ptx_register(unit, "tid.x"). */

@@ -43,10 +43,7 @@ struct part {
 
 static bool multiplies(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(call, block) {
-        size_t length;
-        if (!LLVMIsACallInst(call) || !LLVMIsAInlineAsm(LLVMGetCalledValue(call))) continue;
-        const char *text = LLVMGetInlineAsmAsmString(LLVMGetCalledValue(call), &length);
-        if (length > 8 && strncmp(text, "mma.sync", 8) == 0) return true;
+        if (ptx_is_product(call)) return true;
     }
     return false;
 }
@@ -154,12 +151,10 @@ smelt_status pass_ptx_registers(struct unit *unit) {
     if (!threads || threads > MOST_THREADS || unit->result->image.coarse[0] ||
         ptx_is_annotated(unit, "minctasm"))
         return SMELT_OK;
-    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
-    struct part *part = arena_alloc(&arena, sizeof *part);
-    if (status == SMELT_OK && !part)
-        status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for registers");
-    bool products = status == SMELT_OK && threads <= RESIDENT_MULTIPLIERS / 4 && has_long_products(&flow);
-    if (status == SMELT_OK && !products) wanted = is_wanted(unit, &flow, part);
+    smelt_status status;
+    struct part *part = flow_begin(unit, &arena, &flow, sizeof *part, &status);
+    bool products = part && threads <= RESIDENT_MULTIPLIERS / 4 && has_long_products(&flow);
+    if (part && !products) wanted = is_wanted(unit, &flow, part);
     arena_free(&arena);
     if (products) {
         ptx_annotate(unit, "minctasm", RESIDENT_MULTIPLIERS / threads);

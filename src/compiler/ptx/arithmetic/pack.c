@@ -12,10 +12,9 @@ static bool is_instruction(LLVMValueRef value, LLVMOpcode opcode) {
 }
 
 bool ptx_rounds_to_bfloat(LLVMValueRef value) {
-    static const char text[] = "cvt.rn.bf16.f32";
-    size_t length;
-    if (!LLVMIsACallInst(value) || !LLVMIsAInlineAsm(LLVMGetCalledValue(value))) return false;
-    return strncmp(LLVMGetInlineAsmAsmString(LLVMGetCalledValue(value), &length), text, strlen(text)) == 0;
+    static const char conversion[] = "cvt.rn.bf16.f32";
+    const char *text = ptx_assembly_text(value);
+    return text && strncmp(text, conversion, strlen(conversion)) == 0;
 }
 
 /* The float from which a word's 16 bits were rounded; NULL: none. *brain: to bfloat. */

@@ -273,9 +273,8 @@ bool rounds_stand_alone(struct rounds *r, const struct flow *flow, int loop) {
 static smelt_status each_loop(struct unit *unit, bool change, uint64_t *instructions) {
     struct arena arena = {0};
     struct flow flow;
-    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
-    struct rounds *r = arena_alloc(&arena, sizeof *r);
-    if (status == SMELT_OK && !r) status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a loop");
+    smelt_status status;
+    struct rounds *r = flow_begin(unit, &arena, &flow, sizeof *r, &status);
     for (int loop = 0; status == SMELT_OK && !flow.irreducible && loop < flow.loop_count; loop++) {
         r->unit = unit;
         if (!is_wanted(r, &flow, loop)) continue;

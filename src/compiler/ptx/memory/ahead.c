@@ -182,9 +182,8 @@ smelt_status pass_ptx_ahead(struct unit *unit) {
     struct arena arena = {0};
     struct flow flow;
     bool changed = false;
-    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
-    struct ahead *a = arena_alloc(&arena, sizeof *a);
-    if (status == SMELT_OK && !a) status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loads");
+    smelt_status status;
+    struct ahead *a = flow_begin(unit, &arena, &flow, sizeof *a, &status);
     for (int place = 0; status == SMELT_OK && !flow.irreducible && place < flow.block_count; place++) {
         a->unit = unit;
         a->flow = &flow;

@@ -390,12 +390,9 @@ smelt_status pass_ptx_guards(struct unit *unit) {
     for (bool more = true; status == SMELT_OK && more;) {
         struct arena arena = {0};
         struct flow flow;
-        status = flow_find(unit, unit->entry, &arena, &flow);
-        struct chain *c = arena_alloc(&arena, sizeof *c);
-        if (status == SMELT_OK && !c)
-            status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a chain");
+        struct chain *c = flow_begin(unit, &arena, &flow, sizeof *c, &status);
         more = false;
-        if (status == SMELT_OK && !flow.irreducible) {
+        if (c && !flow.irreducible) {
             c->unit = unit;
             c->path.flow = &flow;
             more = build_next(c, seen, &seen_count);

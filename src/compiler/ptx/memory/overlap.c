@@ -52,17 +52,6 @@ static bool calls(LLVMValueRef instruction, const char *prefix) {
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static LLVMValueRef assembly_of(LLVMValueRef instruction) {
-    LLVMValueRef callee = LLVMIsACallInst(instruction) ? LLVMGetCalledValue(instruction) : NULL;
-    return callee && LLVMIsAInlineAsm(callee) ? callee : NULL;
-}
-
-static bool is_product(LLVMValueRef instruction) {
-    LLVMValueRef code = assembly_of(instruction);
-    size_t length = 0;
-    return code && strncmp(LLVMGetInlineAsmAsmString(code, &length), "mma.sync", 8) == 0;
-}
-
 static bool is_barrier(LLVMValueRef instruction) {
     return calls(instruction, "llvm.nvvm.barrier0");
 }
@@ -73,8 +62,8 @@ static bool may_write(struct unit *unit, LLVMValueRef i) {
         return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 1))) != PTX_SHARED;
     if (LLVMIsALoadInst(i) || LLVMIsATerminatorInst(i) || LLVMIsAPHINode(i) || LLVMIsAAllocaInst(i))
         return false;
-    LLVMValueRef code = assembly_of(i);
-    if (code) return LLVMGetInlineAsmHasSideEffects(code) && !ptx_is_load(i) && !wide_is_load(i);
+    if (ptx_assembly_text(i))
+        return LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(i)) && !ptx_is_load(i) && !wide_is_load(i);
     return !coarse_is_pure(unit, i) && !is_barrier(i) && !calls(i, "llvm.nvvm.bar.warp.sync") &&
            !calls(i, "llvm.nvvm.shfl.sync");
 }
@@ -103,15 +92,11 @@ static bool is_of_loop(const struct overlap *o, LLVMValueRef value) {
     return LLVMIsAInstruction(value) && LLVMGetInstructionParent(value) == o->block;
 }
 
-static LLVMValueRef incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
-    return LLVMGetIncomingValue(phi, LLVMGetIncomingBlock(phi, 1) == from);
-}
-
 /* Whether it follows from the counters of the loop, and from their values in the next round. */
 static bool follows(const struct overlap *o, LLVMValueRef value, bool next, int depth) {
     if (!is_of_loop(o, value)) return true;
     if (depth == 0) return false;
-    if (LLVMIsAPHINode(value)) return !next || follows(o, incoming(value, o->block), false, depth - 1);
+    if (LLVMIsAPHINode(value)) return !next || follows(o, phi_incoming(value, o->block), false, depth - 1);
     if (!coarse_is_pure(o->unit, value) || LLVMIsACallInst(value)) return false;
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
         if (!follows(o, LLVMGetOperand(value, (unsigned)i), next, depth - 1)) return false;
@@ -147,7 +132,7 @@ static bool collect(struct overlap *o) {
     o->count = 0;
     FOR_EACH_INSTRUCTION(i, o->block) {
         if (is_barrier(i)) barrier = i;
-        if (is_product(i)) o->barrier = barrier;
+        if (ptx_is_product(i)) o->barrier = barrier;
     }
     if (!o->barrier) return false;
     FOR_EACH_INSTRUCTION(i, o->block) {
@@ -181,8 +166,8 @@ static LLVMValueRef copy_of(struct overlap *o, LLVMValueRef value, enum round ro
     struct copies *known = &o->copies[round];
     if (!is_of_loop(o, value)) return value;
     if (LLVMIsAPHINode(value)) {
-        if (round == FIRST_ROUND) return incoming(value, o->before);
-        return round == THIS_ROUND ? value : copy_of(o, incoming(value, o->block), THIS_ROUND);
+        if (round == FIRST_ROUND) return phi_incoming(value, o->before);
+        return round == THIS_ROUND ? value : copy_of(o, phi_incoming(value, o->block), THIS_ROUND);
     }
     for (int i = 0; i < known->count; i++)
         if (known->of[i] == value) return known->copy[i];
@@ -256,10 +241,9 @@ smelt_status pass_ptx_overlap(struct unit *unit) {
     struct arena arena = {0};
     struct flow flow;
     bool changed = false;
-    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
-    struct overlap *o = arena_alloc(&arena, sizeof *o);
-    if (status == SMELT_OK && !o) status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loads");
-    if (status == SMELT_OK && !flow.irreducible) {
+    smelt_status status;
+    struct overlap *o = flow_begin(unit, &arena, &flow, sizeof *o, &status);
+    if (o && !flow.irreducible) {
         *o = (struct overlap){.unit = unit, .flow = &flow};
         status = overlap_loops(o, &arena, &changed);
     }

@@ -32,14 +32,8 @@ static bool is_shared(LLVMValueRef value) {
     return LLVMGetTypeKind(type) == LLVMPointerTypeKind && LLVMGetPointerAddressSpace(type) == PTX_SHARED;
 }
 
-static const char *assembly_of(LLVMValueRef call) {
-    size_t length = 0;
-    LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
-    return callee && LLVMIsAInlineAsm(callee) ? LLVMGetInlineAsmAsmString(callee, &length) : NULL;
-}
-
 static bool loads_matrices(LLVMValueRef call) {
-    const char *text = assembly_of(call);
+    const char *text = ptx_assembly_text(call);
     return text && strncmp(text, "ldmatrix.", 9) == 0;
 }
 
@@ -74,7 +68,8 @@ static bool may_follow(struct unit *unit, LLVMValueRef i) {
         return !is_shared(LLVMGetOperand(i, 0)) &&
                (!is_shared(LLVMGetOperand(i, 1)) || lies_within_part(unit, i));
     if (loads_matrices(i)) return true;
-    if (assembly_of(i)) return !strstr(assembly_of(i), "shared") && !has_shared_operand(i);
+    const char *text = ptx_assembly_text(i);
+    if (text) return !strstr(text, "shared") && !has_shared_operand(i);
     if (LLVMIsAGetElementPtrInst(i) || LLVMIsAPHINode(i) || LLVMIsASelectInst(i) || LLVMIsAICmpInst(i))
         return true;
     if (LLVMIsAPtrToIntInst(i)) return !has_shared_operand(i) || number_may_follow(i, MOST_DEPTH);
@@ -166,7 +161,7 @@ static void move_access(struct swizzle *s, LLVMValueRef access) {
 /* The instruction's text adds a constant, which may stay there if it moves nothing else. */
 static void move_matrices(struct swizzle *s, LLVMValueRef call) {
     struct unit *unit = s->unit;
-    const char *text = assembly_of(call), *bracket = strchr(text, '['),
+    const char *text = ptx_assembly_text(call), *bracket = strchr(text, '['),
                *plus = bracket ? strchr(bracket, '+') : NULL;
     int64_t constant = plus ? strtoll(plus + 1, NULL, 10) : 0, low = (constant % PERIOD + PERIOD) % PERIOD;
     size_t length = 0;

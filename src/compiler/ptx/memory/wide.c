@@ -274,8 +274,6 @@ LLVMValueRef wide_load_also_if(struct unit *unit, LLVMValueRef call, LLVMValueRe
 
 bool ptx_is_load(LLVMValueRef i) {
     if (LLVMIsALoadInst(i)) return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 0))) == PTX_GLOBAL;
-    if (!LLVMIsACallInst(i) || !LLVMIsAInlineAsm(LLVMGetCalledValue(i))) return false;
-    size_t length;
-    const char *text = LLVMGetInlineAsmAsmString(LLVMGetCalledValue(i), &length);
-    return strstr(text, "ld.global") && !strstr(text, "st.");
+    const char *text = ptx_assembly_text(i);
+    return text && strstr(text, "ld.global") && !strstr(text, "st.");
 }
