@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 11
+#define COMPILER_INTERFACE 12
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
@@ -46,6 +46,7 @@ struct compile_request {
     const char *cpu, *features; /* LLVM's names; NULL: this machine's. PTX: "sm_90a", "+ptx80", both given */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     uint64_t private_limit;          /* the most bytes of private arrays per thread */
+    struct known_values values;      /* the code is for these alone */
     struct code_shape shape;
     enum compile_output output;
     enum compile_effort effort;        /* of COMPILE_OBJECT and COMPILE_ASM */

@@ -102,8 +102,8 @@ static struct reader begin(const char *bytes, size_t size) {
 /* ---- Requests. */
 
 /* A field more must be carried too: then the sum below and this number change. */
-_Static_assert(sizeof(struct compile_request) ==
-                   9 * sizeof(uint64_t) + sizeof(struct code_shape) + 3 * sizeof(int32_t),
+_Static_assert(sizeof(struct compile_request) == 9 * sizeof(uint64_t) + sizeof(struct code_shape) +
+                                                     sizeof(struct known_values) + 3 * sizeof(int32_t),
                "compile_request has fields that are not written");
 
 static size_t count_constants(const smelt_constant *constants) {

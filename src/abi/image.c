@@ -15,9 +15,11 @@ struct header {
     uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, distinct,
         by_rows, joined, runs_group, alone, early, expanded_tile, coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
+    uint32_t value_count;
+    struct value_place values[VALUES_MAX];
 };
 
-static const char magic[8] = "smelt17";
+static const char magic[8] = "smelt18";
 
 bool image_serves_all(uint32_t engine, const struct code_shape *shape) {
     /* Masked code for any size is not specialised; the other members do not matter to the scalar engine. */
@@ -79,8 +81,10 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .expanded_tile = image->expanded_tile,
                             .binding_count = image->binding_count,
                             .site_count = image->site_count,
-                            .tensor_count = image->tensor_count};
+                            .tensor_count = image->tensor_count,
+                            .value_count = image->value_count};
     memcpy(header.magic, magic, sizeof magic);
+    memcpy(header.values, image->values, sizeof header.values);
     char *out = body.failed ? NULL : malloc(sizeof header + body.length);
     if (!out) {
         text_free(&body);
@@ -120,6 +124,16 @@ static bool tensors_are_sound(const struct tensor_binding *tensors, int32_t coun
     return sound;
 }
 
+static bool values_are_sound(const struct header *header) {
+    bool sound = header->value_count <= VALUES_MAX;
+    for (uint32_t i = 0; sound && i < header->value_count; i++) {
+        const struct value_place *place = &header->values[i];
+        bool size = place->bytes == 1 || place->bytes == 2 || place->bytes == 4 || place->bytes == 8;
+        sound = size && place->buffer < IMAGE_MAX_BINDINGS && place->offset <= INT32_MAX;
+    }
+    return sound;
+}
+
 static void *copy_of(const char *bytes, size_t size) {
     void *copy = malloc(size ? size : 1);
     if (copy && size) memcpy(copy, bytes, size);
@@ -140,7 +154,9 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
         return fail(SMELT_ERROR_FORMAT, "a compiled entry is damaged");
     bool sound = header.engine < ENGINE_COUNT &&
                  (!engine_traits(header.engine)->is_vector || lanes_are_sound(header.lanes));
-    if (header.threadgroup_filled > header.threadgroup_bytes || !blocks_are_sound(&header)) sound = false;
+    if (header.threadgroup_filled > header.threadgroup_bytes || !blocks_are_sound(&header) ||
+        !values_are_sound(&header))
+        sound = false;
     if (!sound || header.binding_count < 0 || header.binding_count > IMAGE_MAX_BINDINGS ||
         header.site_count < 0 || header.tensor_count < 0 || header.tensor_count > header.binding_count)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry has impossible counts");
@@ -184,7 +200,9 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .expanded_tile = header.expanded_tile,
                         .coarse = {header.coarse[0], header.coarse[1], header.coarse[2]},
                         .block = {header.block[0], header.block[1], header.block[2]},
+                        .value_count = header.value_count,
                         .object_size = header.object_size};
+    memcpy(out.values, header.values, sizeof out.values);
     out.bindings = copy_of(bytes, bindings);
     out.tensors = copy_of(bytes + bindings, tensors);
     out.sites = copy_of(bytes + bindings + tensors, sites);

@@ -3,6 +3,7 @@
 #define SMELT_ABI_IMAGE_H
 
 #include "abi/engine.h"
+#include "abi/values.h"
 #include "base/error.h"
 
 /* Bytes by which the buffers of a small launch stay below 2^31. */
@@ -76,6 +77,7 @@ struct binding {
     int32_t inlined; /* PTX: the bytes of its contents among the parameters: not 0 only where the shape asked
                         for it, which the code need not follow */
     int32_t type;    /* of an element, as smelt_dialect.h counts: BINDING_DTYPE, BINDING_COMPONENTS, … */
+    int32_t unwritten; /* no store of the code reaches it, whatever its type allows; 0: not known */
 };
 
 #define BINDING_DTYPE(type) ((smelt_dtype)((type) & 255)) /* SMELT_NO_DTYPE for structures */
@@ -148,12 +150,15 @@ struct image {
     uint32_t expanded_tile; /* PTX: elements of the tile that a group multiplies by copies of tensors that
                                `expands`; 0: there are none */
     uint32_t log_words;     /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
-    uint32_t engine;        /* the engine of the code: the scalar engine's if the SIMD engine refused */
-    uint32_t lanes;         /* SIMD: threads of a gang, a multiple of 32 or a part of it */
-    uint64_t stack_bytes;   /* SIMD: the most that one call needs, with private arrays of all lanes */
-    char *refusal;          /* a sentence: why the SIMD engine refused, or, of its code, why it
-                               is not in the best form; NULL: neither */
-    char *reduced;          /* which optimisation the kernel lacks because of its size; NULL: none */
+    uint32_t value_count;   /* SIMD: values of which code could be compiled (compiler/passes/values.c), and
+                               where   they lie */
+    struct value_place values[VALUES_MAX];
+    uint32_t engine;      /* the engine of the code: the scalar engine's if the SIMD engine refused */
+    uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
+    uint64_t stack_bytes; /* SIMD: the most that one call needs, with private arrays of all lanes */
+    char *refusal;        /* a sentence: why the SIMD engine refused, or, of its code, why it
+                             is not in the best form; NULL: neither */
+    char *reduced;        /* which optimisation the kernel lacks because of its size; NULL: none */
     char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts
                    */
     size_t object_size;

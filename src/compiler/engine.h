@@ -37,6 +37,7 @@ struct engine_target {
     bool needs_alignment;   /* an access that is not aligned to its elements ends the kernel */
     bool claims_alignment;  /* lowering settles the alignment of accesses; else passes/alignment.c does */
     bool holds_constants;   /* loads from constant memory are invariant */
+    bool knows_values;      /* code may be compiled for values of arguments (passes/values.c) */
     bool joins_indexes;     /* of rows and columns; GPUs place arrays in threadgroup memory by them */
     bool calls_runtime;     /* functions of abi/runtime_names.h, and through pointers */
     bool converts_bfloat;   /* by an instruction, */

@@ -103,6 +103,7 @@ static const struct engine_target engines[] = {
                      .specialises = true,
                      .fills_memory = true,
                      .holds_constants = true,
+                     .knows_values = true,
                      .joins_indexes = true,
                      .calls_runtime = true,
                      .wants_vectors = true,

@@ -206,6 +206,9 @@ smelt_status pass_guard(struct unit *unit);
 /* contract.c — products of vectors that are added within a statement become fma. Requires: the module as
  * clang wrote it. */
 smelt_status pass_contract(struct unit *unit);
+/* values.c — integers that the launch passes become constants, in code for given values; otherwise the image
+ * lists those that would pay. */
+smelt_status pass_values(struct unit *unit);
 /* leave.c — threads that leave a loop, or return, through blocks that only branch do so directly. */
 smelt_status pass_leave(struct unit *unit);
 /* returns.c — marks of returns in functions that the kernel calls end the thread, or go. */

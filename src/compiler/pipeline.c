@@ -114,6 +114,7 @@ static const struct pass of_thread[] = {
     PASS("lines-noted", pass_lines_noted),
     LLVM_PASSES(CLEAN_FUNCTIONS),
     PASS("guarded-bindings", pass_guarded_bindings),
+    PASS("values", pass_values),
     PASS("returns", pass_returns),
     PASS("staging", pass_staging),
     PASS("part", pass_part),

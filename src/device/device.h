@@ -21,10 +21,11 @@ struct translation;
 /* A device's source of an entry's code. An entry has several codes, compiled when a launch first needs them:
  * see struct code_shape. */
 struct code_source {
-    /* Compiles the entry for a shape of launch on a device's target (struct device). *cache_hit: no compiler
-     * ran. Called from several threads. */
+    /* Compiles the entry for a shape of launch on a device's target (struct device). values: the code is for
+     * these alone; NULL: for all. *cache_hit: no compiler ran. Called from several threads. */
     smelt_status (*compile)(void *context, const char *target, const struct code_shape *shape,
-                            enum compile_effort effort, struct image *image, bool *cache_hit);
+                            const struct known_values *values, enum compile_effort effort,
+                            struct image *image, bool *cache_hit);
     /* (optional) Keeps what owns the context and the executable while code is compiled in the background.
      * NULL: nothing is, and launches wait for the best code. */
     void (*hold)(void *context);

@@ -12,6 +12,11 @@ struct better_code {
     struct better_code *next;
     struct executable *executable;
     struct code_shape shape;
+    /* Of code for given values. */
+    const struct code_head *general;
+    struct known_values values;
+    known_code_function *done;
+    void *context;
 };
 
 smelt_status executable_load(const struct device *device, const struct code_source *source, const char *name,
@@ -32,6 +37,7 @@ smelt_status executable_load(const struct device *device, const struct code_sour
 static void code_free(struct executable *executable, struct code_head *code) {
     executable->device->free_code(executable, code);
     image_free(&code->image);
+    free((void *)code->values);
     free(code);
 }
 
@@ -58,7 +64,8 @@ void executable_unload(struct executable *executable) {
 /* ---- The list of codes. Without a lock: a child forked while another thread adds one finds it whole. */
 
 static struct code_head *find_from(struct code_head *code, const struct code_shape *shape, bool quick) {
-    while (code && (code->image.quick != quick || memcmp(&code->shape, shape, sizeof *shape) != 0))
+    while (code &&
+           (code->values || code->image.quick != quick || memcmp(&code->shape, shape, sizeof *shape) != 0))
         code = code->next;
     return code;
 }
@@ -70,7 +77,7 @@ struct code_head *executable_find(struct executable *executable, const struct co
 struct code_head *executable_add(struct executable *executable, struct code_head *made) {
     struct code_head *first = atomic_load_explicit(&executable->first, memory_order_acquire);
     do {
-        struct code_head *found = find_from(first, &made->shape, made->image.quick);
+        struct code_head *found = made->values ? NULL : find_from(first, &made->shape, made->image.quick);
         if (found) {
             code_free(executable, made);
             return found;
@@ -82,16 +89,28 @@ struct code_head *executable_add(struct executable *executable, struct code_head
 
 /* ---- Compiling. */
 
+/* Of code for given values, which one compile asks for. */
+static smelt_status keep_values(struct code_head *code, const struct code_head *general,
+                                const struct known_values *values) {
+    struct known_values *kept = malloc(sizeof *kept);
+    if (!kept) return fail_out_of_memory(sizeof *kept);
+    *kept = *values;
+    code->values = kept;
+    code->general = general;
+    return SMELT_OK;
+}
+
 /* Compiles and adds the code. `load`: also loads it, if the device has load_code. *cache_hit: no compiler
- * ran. */
+ * ran. general: of code for given values; both NULL: for all. */
 static smelt_status make_code(struct executable *executable, const struct code_shape *shape,
+                              const struct code_head *general, const struct known_values *values,
                               enum compile_effort effort, bool load, struct code_head **out,
                               bool *cache_hit) {
     const struct device *device = executable->device;
     const struct code_source *source = &executable->source;
     struct image image = {0};
     *cache_hit = false;
-    TRY(source->compile(source->context, device->target, shape, effort, &image, cache_hit));
+    TRY(source->compile(source->context, device->target, shape, values, effort, &image, cache_hit));
     struct code_head *code = calloc(1, device->code_bytes);
     if (!code) {
         image_free(&image);
@@ -99,7 +118,8 @@ static smelt_status make_code(struct executable *executable, const struct code_s
     }
     code->shape = *shape;
     code->image = image;
-    smelt_status status = device->make_code(executable, code);
+    smelt_status status = values ? keep_values(code, general, values) : SMELT_OK;
+    if (status == SMELT_OK) status = device->make_code(executable, code);
     if (status == SMELT_OK && load && device->load_code) status = device->load_code(executable, code);
     if (image.reduced && !atomic_flag_test_and_set(&executable->reduced_logged))
         log_line(SMELT_LOG_INFO, "kernel '%s' is large: %s", executable->name, image.reduced);
@@ -130,7 +150,8 @@ static smelt_status make_better(struct background_job *job) {
     struct code_head *code;
     bool cache_hit;
     struct trace_span span = trace_begin();
-    smelt_status status = make_code(executable, &better->shape, COMPILE_BEST, true, &code, &cache_hit);
+    smelt_status status =
+        make_code(executable, &better->shape, NULL, NULL, COMPILE_BEST, true, &code, &cache_hit);
     if (span.capture) trace_better(span, executable, cache_hit, status);
     if (status != SMELT_OK && status != SMELT_ERROR_INTERRUPTED)
         log_line(SMELT_LOG_WARNING, "kernel '%s' goes on with quick code: its best could not be compiled: %s",
@@ -149,7 +170,8 @@ static void let_go(struct background_job *job) {
 }
 
 static struct better_code *find_better(struct better_code *better, const struct code_shape *shape) {
-    while (better && memcmp(&better->shape, shape, sizeof *shape) != 0) better = better->next;
+    while (better && (better->general || memcmp(&better->shape, shape, sizeof *shape) != 0))
+        better = better->next;
     return better;
 }
 
@@ -186,6 +208,44 @@ void executable_improve(struct executable *executable, const struct code_shape *
         background_start(&better->job);
 }
 
+/* ---- Code for given values. */
+
+/* Which code it is: launches have code for all values, so its failure is no warning. */
+static smelt_status make_known(struct background_job *job) {
+    struct better_code *better = (struct better_code *)job;
+    struct code_head *code = NULL;
+    bool cache_hit;
+    struct trace_span span = trace_begin();
+    smelt_status status = make_code(better->executable, &better->shape, better->general, &better->values,
+                                    COMPILE_BEST, true, &code, &cache_hit);
+    if (span.capture) trace_better(span, better->executable, cache_hit, status);
+    if (status == SMELT_ERROR_INTERRUPTED) return status;
+    if (status != SMELT_OK)
+        log_line(SMELT_LOG_INFO, "kernel '%s' has no code for its arguments' values: %s",
+                 better->executable->name, smelt_error());
+    better->done(better->context, code);
+    return SMELT_OK;
+}
+
+void executable_know(struct executable *executable, const struct code_head *general,
+                     const struct known_values *values, bool now, known_code_function *done, void *context) {
+    struct better_code *made = executable->source.hold ? calloc(1, sizeof *made) : NULL;
+    if (!made) return;
+    *made = (struct better_code){.job = {.run = make_known, .hold = hold, .let_go = let_go},
+                                 .executable = executable,
+                                 .shape = general->shape,
+                                 .general = general,
+                                 .values = *values,
+                                 .done = done,
+                                 .context = context};
+    made->next = atomic_load(&executable->better);
+    while (!atomic_compare_exchange_weak(&executable->better, &made->next, made)) continue;
+    if (now)
+        (void)background_wait(&made->job);
+    else
+        background_start(&made->job);
+}
+
 smelt_status executable_wait(struct executable *executable) {
     smelt_status status = SMELT_OK;
     for (struct better_code *better = atomic_load(&executable->better); better; better = better->next) {
@@ -207,7 +267,7 @@ smelt_status executable_compile(struct executable *executable, const struct code
                                 enum compile_effort effort, struct code_head **out,
                                 struct preparation *preparation) {
     bool cache_hit;
-    TRY(make_code(executable, shape, effort, false, out, &cache_hit));
+    TRY(make_code(executable, shape, NULL, NULL, effort, false, out, &cache_hit));
     if (!preparation) return SMELT_OK;
     preparation->cache_hit = cache_hit && (preparation->cache_hit || !preparation->compiled);
     preparation->compiled = true;

@@ -15,7 +15,10 @@
 /* The head of a device's own code. Never changed once it is in the list. */
 struct code_head {
     struct code_head *next;
-    struct code_shape shape; /* asked for; the image may be of another engine */
+    struct code_shape shape;         /* asked for; the image may be of another engine */
+    const struct code_head *general; /* for the same shape and all values, in whose place this code may run if
+                                        a launch has the values … */
+    const struct known_values *values; /* … here; both NULL: this code is for all values */
     struct image image;
 };
 
@@ -57,6 +60,13 @@ smelt_status executable_compile(struct executable *executable, const struct code
 /* Compiles the best code for a shape of launch in the background, if it is missing. The compile begins after
  * so many seconds (at most one), or as soon as a call with 0 seconds asks for the same code. */
 void executable_improve(struct executable *executable, const struct code_shape *shape, double seconds);
+
+/* Compiles code for the shape of `general` and these values in the background, if that has not been asked for
+ * before; or now. `done` is called with the code, or with NULL after a failure, which is not reported; not at
+ * all if the process ends before. executable_find does not find such code. */
+typedef void known_code_function(void *context, struct code_head *code);
+void executable_know(struct executable *executable, const struct code_head *general,
+                     const struct known_values *values, bool now, known_code_function *done, void *context);
 
 /* Waits for all compiles in the background; the first failure of one. INTERRUPTED. */
 smelt_status executable_wait(struct executable *executable);

@@ -1,6 +1,7 @@
 #include "frontend/code.h"
 #include "frontend/gpu_target.h"
 #include "abi/build_id.h"
+#include "base/background.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
 #include "frontend/compile_slot.h"
@@ -36,6 +37,7 @@ static struct hash image_key(struct hash bitcode, const struct code_options *opt
     if (quick) hasher_add_string(hasher, "quick");
     hasher_add(hasher, &bitcode, sizeof bitcode);
     hasher_add(hasher, &options->shape, sizeof options->shape);
+    if (options->values) hasher_add(hasher, options->values, sizeof *options->values);
     add_constants(hasher, options);
     target_add_to_key(options->target ? options->target : cpu, hasher);
     return hasher_finish(hasher);
@@ -80,7 +82,7 @@ void code_collect(struct hash key, const struct code_options *options, const cha
                   const struct image *image) {
     struct bytes piece;
     char *bytes;
-    if (image->quick || image_write(image, &bytes, &piece.size) != SMELT_OK) return;
+    if (image->quick || options->values || image_write(image, &bytes, &piece.size) != SMELT_OK) return;
     piece.data = bytes;
     installed_write(image_key(key, options, cpu, false), "image", &piece, 1);
     free(bytes);
@@ -97,6 +99,7 @@ static void keep(struct hash key, const struct image *image) {
 
 static struct compile_request request_for(struct bytes bitcode, const struct code_options *options,
                                           const char *cpu, enum compile_output output) {
+    static const struct known_values none;
     return (struct compile_request){.bitcode = bitcode.data,
                                     .bitcode_size = bitcode.size,
                                     .cpu = options->target ? options->target : cpu,
@@ -105,6 +108,7 @@ static struct compile_request request_for(struct bytes bitcode, const struct cod
                                     .constants = options->constants,
                                     .private_limit = PRIVATE_LIMIT_BYTES,
                                     .shape = options->shape,
+                                    .values = options->values ? *options->values : none,
                                     .output = output,
                                     .effort = options->effort};
 }
@@ -125,6 +129,9 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
     const struct compiler *compiler;
     struct compiling compiling;
     TRY(compiler_open(&compiler));
+    if (options->values && !compiler->in_process_of_its_own && background_is_here())
+        return fail(SMELT_ERROR_NO_COMPILER, "kernel '%s': no compiler runs in a process of its own",
+                    options->name);
     struct compile_request request = request_for(bitcode, options, cpu, output);
     /* A thread of this process that compiles is not left to the background: a fork or an exit would meet it.
      */

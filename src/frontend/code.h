@@ -13,8 +13,9 @@ struct code_options {
     const char *name;                /* the kernel's name in messages */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     struct code_shape shape;
-    const char *target;         /* the target: "sm_90a"; NULL: a CPU */
-    enum compile_effort effort; /* of code_recall and code_make; zero: the best */
+    const struct known_values *values; /* the code is for these alone; NULL: for all */
+    const char *target;                /* the target: "sm_90a"; NULL: a CPU */
+    enum compile_effort effort;        /* of code_recall and code_make; zero: the best */
     const char *after; /* for code_show: the pass whose IR is stage `ir`; NULL: the last of all engines */
 };
 
@@ -28,7 +29,8 @@ bool code_recall(struct hash key, const struct code_options *options, const char
 bool code_recall_installed(struct hash key, const struct code_options *options, const char *cpu,
                            struct image *image);
 
-/* For the step of the build that collects codes: stores one to be installed, unless it is quick code. */
+/* For the step of the build that collects codes: stores one to be installed, unless it is quick code
+ * or for given values. */
 void code_collect(struct hash key, const struct code_options *options, const char *cpu,
                   const struct image *image);
 

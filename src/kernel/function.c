@@ -101,22 +101,26 @@ void smelt_function_release(smelt_function *function) {
 /* ---- Codes. */
 
 static smelt_status compile_function(void *context, const char *target, const struct code_shape *shape,
-                                     enum compile_effort effort, struct image *image, bool *cache_hit) {
+                                     const struct known_values *values, enum compile_effort effort,
+                                     struct image *image, bool *cache_hit) {
     const smelt_function *function = context;
     struct code_options options = {.name = function->entry->host_name,
                                    .constants = function->constants,
                                    .shape = *shape,
+                                   .values = values,
                                    .target = target,
                                    .effort = effort};
     return compile_entry(&function->library->translation, function->entry, &options, image, cache_hit);
 }
 
 static smelt_status load_function(void *context, const char *target, const struct code_shape *shape,
-                                  enum compile_effort effort, struct image *image, bool *ready) {
+                                  const struct known_values *values, enum compile_effort effort,
+                                  struct image *image, bool *ready) {
     smelt_function *function = context;
     struct code_options options = {.name = function->entry->host_name,
                                    .constants = function->constants,
                                    .shape = *shape,
+                                   .values = values,
                                    .target = target,
                                    .effort = effort};
     char *note;

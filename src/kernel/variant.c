@@ -82,10 +82,11 @@ smelt_status kernel_only_entry(const struct translation *translation, const stru
 }
 
 static smelt_status compile_variant(void *context, const char *target, const struct code_shape *shape,
-                                    enum compile_effort effort, struct image *image, bool *cache_hit) {
+                                    const struct known_values *values, enum compile_effort effort,
+                                    struct image *image, bool *cache_hit) {
     const struct variant *variant = context;
     struct code_options options = {
-        .name = variant->name, .shape = *shape, .target = target, .effort = effort};
+        .name = variant->name, .shape = *shape, .values = values, .target = target, .effort = effort};
     return compile_entry(&variant->translation, variant->entry, &options, image, cache_hit);
 }
 

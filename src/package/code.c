@@ -111,15 +111,15 @@ smelt_status package_code(const struct package *package, const struct package_en
     bool coarse = target >= 0 && package_has_coarse(entry, target);
     if (wanted.coarse != PACKAGE_COARSE || !coarse) wanted.coarse = 0;
     if (target >= 0) code = package_find_code(entry, target, &wanted);
-    bool well =
-        code && (image_serves_all(code->engine, &code->shape) || shape_serves_well(&code->shape, &wanted));
+    bool well = code && !options->values &&
+                (image_serves_all(code->engine, &code->shape) || shape_serves_well(&code->shape, &wanted));
     if (well) {
         text_free(&reason);
         *note = note_of(&package->targets[target], code, options, true);
         return read_code(options->name, code, image);
     }
     smelt_status status = make_code(entry, options, image, ready);
-    if (status == SMELT_ERROR_NO_COMPILER && code) {
+    if (status == SMELT_ERROR_NO_COMPILER && code && !options->values) {
         *note = note_of(&package->targets[target], code, options, false);
         *ready = true;
         status = read_code(options->name, code, image);

@@ -4,7 +4,7 @@
  *
  * LIBRARY is libsmelt_compiler.so, ENGINE scalar, simd or ptx. The passes run in the pipeline's order; the
  * last of them is named last. Names are those of struct code_shape (threads: size[0], lines: size[1]);
- * constant: a function constant of index 0, an int32. */
+ * constant: a function constant of index 0, an int32; value: a known value (abi/values.h). */
 #include "abi/compiler.h"
 
 #include <dlfcn.h>
@@ -49,6 +49,10 @@ static bool set(struct compile_request *request, smelt_constant *constant, const
         shape->tested = (uint8_t)number;
     } else if (strncmp(word, "cpu=", 4) == 0) {
         request->cpu = equals + 1;
+    } else if (strncmp(word, "value=", 6) == 0) { /* of 4 bytes, after those before it in buffer 1 */
+        struct known_values *values = &request->values;
+        uint32_t i = values->count++;
+        values->values[i] = (struct known_value){{1, 4 * i, 4}, 0, (uint32_t)number};
     } else if (strncmp(word, "constant=", 9) == 0) {
         *constant = (smelt_constant){.dtype = SMELT_INT32, .value.integer = number};
     } else {
@@ -90,6 +94,9 @@ static void print_image(const struct compile_result *result) {
     printf("threads: at most %u, required %u %u %u\n", image->max_threads, image->required_threads[0],
            image->required_threads[1], image->required_threads[2]);
     if (image->by_rows) printf("gangs: in rows\n");
+    for (uint32_t i = 0; i < image->value_count; i++)
+        printf("value: buffer %u, offset %u, bytes %u\n", image->values[i].buffer, image->values[i].offset,
+               image->values[i].bytes);
 }
 
 int main(int count, char **arguments) {

@@ -23,8 +23,10 @@ struct entry {
 };
 
 static smelt_status give_image(void *context, const char *target, const struct code_shape *shape,
-                               enum compile_effort effort, struct image *image, bool *cache_hit) {
+                               const struct known_values *values, enum compile_effort effort,
+                               struct image *image, bool *cache_hit) {
     struct entry *entry = context;
+    (void)values;
     (void)effort;
     size_t bindings = (size_t)entry->image.binding_count * sizeof(struct binding);
     entry->asked = *shape;

@@ -26,10 +26,11 @@ struct entry {
 };
 
 static smelt_status give_image(void *context, const char *target, const struct code_shape *shape,
-                               enum compile_effort effort, struct image *image, bool *cache_hit) {
+                               const struct known_values *values, enum compile_effort effort,
+                               struct image *image, bool *cache_hit) {
     struct entry *entry = context;
     bool quick = effort != COMPILE_BEST;
-    (void)target, (void)shape;
+    (void)target, (void)shape, (void)values;
     entry->compiles++;
     *image = (struct image){.engine = ENGINE_PTX, .quick = quick, .alone = entry->alone};
     image->bindings = calloc(1, 1);

@@ -28,7 +28,9 @@ struct fake {
 static _Atomic int compiles;
 
 static smelt_status no_compiler(void *context, const char *target, const struct code_shape *shape,
-                                enum compile_effort effort, struct image *image, bool *cache_hit) {
+                                const struct known_values *values, enum compile_effort effort,
+                                struct image *image, bool *cache_hit) {
+    (void)values;
     (void)context;
     (void)target;
     (void)shape;

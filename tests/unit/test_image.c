@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct binding bindings[] = {{BINDING_BUFFER, 3, 4, 4, 1, 0, 0},
-                                    {BINDING_ATTRIBUTE, 0, 12, 4, 0, 0, 0}};
+static struct binding bindings[] = {{BINDING_BUFFER, 3, 4, 4, 1, 0, 0, 1},
+                                    {BINDING_ATTRIBUTE, 0, 12, 4, 0, 0, 0, 0}};
 static struct tensor_binding tensors[] = {
     {.parameter = 0, .index = 3, .rank = 2, .element = 10, .extents = {-1, 7}}};
 static struct site sites[] = {{.depth = 1, .position = {2, 7}}};
@@ -83,7 +83,8 @@ static void everything_comes_back(void **state) {
 static void code_for_gpus_comes_back_if_it_has_an_end(void **state) {
     (void)state;
     struct image written = example, read;
-    struct binding inlined[] = {{BINDING_BUFFER, 3, 4, 4, 0, 16, 0}, {BINDING_ABSENT, 0, 12, 4, 0, 2048, 0}};
+    struct binding inlined[] = {{BINDING_BUFFER, 3, 4, 4, 0, 16, 0, 0},
+                                {BINDING_ABSENT, 0, 12, 4, 0, 2048, 0, 0}};
     char *bytes;
     size_t size;
     written.bindings = inlined;

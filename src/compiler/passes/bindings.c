@@ -62,9 +62,12 @@ smelt_status pass_bindings(struct unit *unit) {
         return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %u bindings", capacity);
     for (unsigned i = 0; i < capacity && image->binding_count < IMAGE_MAX_BINDINGS; i++) {
         LLVMValueRef record = LLVMGetAggregateElement(values, i);
-        struct binding binding = {field(record, 0), field(record, 1), field(record, 2),
-                                  field(record, 3), field(record, 4), 0,
-                                  field(record, 5)};
+        struct binding binding = {.kind = field(record, 0),
+                                  .index = field(record, 1),
+                                  .size = field(record, 2),
+                                  .align = field(record, 3),
+                                  .writable = field(record, 4),
+                                  .type = field(record, 5)};
         if (binding.kind == 0) break;
         if (binding.kind == BINDING_ABSENT) continue;
         image->bindings[image->binding_count++] = binding;

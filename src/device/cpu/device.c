@@ -8,6 +8,7 @@
 #include "device/cpu/pool.h"
 #include "device/cpu/queue.h"
 #include "device/cpu/scalar.h"
+#include "device/cpu/values.h"
 #include "device/cpu_shape.h"
 #include "device/log.h"
 
@@ -151,6 +152,18 @@ static smelt_status find_codes(const struct launch **request, struct launch *joi
     return executable_codes(request, joined, codes, NULL);
 }
 
+static bool have_values(const struct launch_codes *codes) {
+    return (codes->full && codes->full->sets) || (codes->edge && codes->edge->sets);
+}
+
+/* Code for the values that the arguments have, if there is some that the launch's buffers allow. */
+static void use_values(const struct launch *launch, struct launch_codes *codes, struct values_note *note) {
+    struct launch_codes general = *codes;
+    cpu_values_begin(launch, codes, note);
+    if (codes->full != general.full && is_unfit(launch, codes->full)) codes->full = general.full;
+    if (codes->edge != general.edge && is_unfit(launch, codes->edge)) codes->edge = general.edge;
+}
+
 static void measure_threadgroup_memory(struct cpu_launch *launch) {
     const struct code *full = launch->codes.full, *edge = launch->codes.edge;
     const size_t *given = launch->request->threadgroup_memory;
@@ -206,6 +219,9 @@ static smelt_status run(const struct launch *request) {
                                 .log = &log};
     TRY(find_codes(&request, &joined, &overlapping, &launch.codes));
     launch.request = request;
+    struct values_note values;
+    bool have = have_values(&launch.codes);
+    if (have) use_values(request, &launch.codes, &values);
     TRY(find_buffers(&launch, buffers, extents));
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
@@ -214,6 +230,7 @@ static smelt_status run(const struct launch *request) {
     if (quick) launch.is_improved = cpu_launch_improved;
     if (request->info) request->info->quick = quick;
     smelt_status status = run_prepared(&launch);
+    if (have && values.timed) cpu_values_end(&values);
     if (quick) executable_codes_improve(request, &launch.codes);
     free(launch.more_extents);
     if (status != SMELT_OK) return status;

@@ -1,4 +1,5 @@
 #include "device/cpu/executable.h"
+#include "device/cpu/values.h"
 #include "device/cpu_shape.h"
 #include "device/effort.h"
 #include "abi/entry_names.h"
@@ -25,11 +26,12 @@ smelt_status cpu_make_code(struct executable *executable, struct code_head *head
                  engine_traits(image->engine)->is_vector ? "has less code than its best form"
                                                          : "runs on the scalar engine",
                  image->refusal);
-    return SMELT_OK;
+    return cpu_value_sets_create(executable, code);
 }
 
 void cpu_free_code(struct executable *executable, struct code_head *code) {
     (void)executable;
+    cpu_value_sets_free(((struct code *)code)->sets);
     object_unload(&((struct code *)code)->object);
 }
 

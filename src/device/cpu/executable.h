@@ -6,12 +6,15 @@
 #include "device/cpu/object.h"
 #include "device/executable.h"
 
+struct value_sets;
+
 struct code {
     struct code_head head; /* code of the scalar engine if the SIMD engine refused */
     struct object object;
     kernel_function *thread;       /* the entry point, if one call runs a thread */
     gang_function *gang;           /* and if one call runs a gang */
     questions_function *questions; /* NULL: it has none */
+    struct value_sets *sets;       /* NULL: no values of arguments make better code (values.h) */
 };
 
 /* A launch has scalar code or gangs, not both. */

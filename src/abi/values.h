@@ -1,0 +1,29 @@
+/* Integers that a kernel reads from its arguments, and code for given values of them. */
+#ifndef SMELT_ABI_VALUES_H
+#define SMELT_ABI_VALUES_H
+
+#include <stdint.h>
+
+#define VALUES_MAX 32
+
+/* Where the kernel reads one: at a constant offset in a buffer that it does not write. */
+struct value_place {
+    uint32_t buffer; /* its index */
+    uint32_t offset; /* bytes */
+    uint32_t bytes;  /* 1, 2, 4 or 8 */
+};
+
+/* The values that a code is compiled for, in the order of the image's places. Hashed and compared as bytes:
+ * always zero-initialised. */
+struct known_value {
+    struct value_place place;
+    uint32_t zero;
+    uint64_t value; /* zero-extended */
+};
+struct known_values {
+    uint32_t count; /* 0: the code serves all values */
+    uint32_t zero;
+    struct known_value values[VALUES_MAX];
+};
+
+#endif
