@@ -12,9 +12,9 @@
  *
  * Requires: functions inlined, private objects in registers. Maintains: what the code does in launches with
  * these values. */
-#include "compiler/base.h"
+#include "compiler/analysis/base.h"
 #include "compiler/bounds/bounds.h"
-#include "compiler/flow.h"
+#include "compiler/analysis/flow.h"
 #include "compiler/pass.h"
 #include "compiler/quick.h"
 
