@@ -223,6 +223,8 @@ smelt_status pass_hold(struct unit *unit);
 void hold_release(struct unit *unit, LLVMValueRef function);
 /* sink.c — loads whose values are only selected move under the condition. */
 smelt_status pass_sink(struct unit *unit);
+/* sink_stays.c — on CPUs, whether a load that may be thrown away stays, as it is inside its object. */
+bool sink_stays(struct unit *unit, LLVMValueRef load);
 /* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
 smelt_status pass_bfloat(struct unit *unit);
 /* bits.c — in a function: remaining bfloats, which are only moved, become integers. */

@@ -460,9 +460,11 @@ static smelt_status sink_next(struct unit *unit, struct arena *arena, bool *chan
     TRY(flow_find(unit, unit->entry, arena, &flow));
     LLVMValueRef *loads = list_loads(unit, arena, &count);
     if (!loads) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
-    for (int n = 0; n < count && !*changed; n++)
+    for (int n = 0; n < count && !*changed; n++) {
+        if (sink_stays(unit, loads[n])) continue;
         *changed =
             sink_one(unit, &flow, loads[n]) || sink_to_edge(unit, loads[n]) || sink_to_block(&flow, loads[n]);
+    }
     return SMELT_OK;
 }
 
