@@ -3,7 +3,8 @@
  *   module.c   the module and its functions
  *   errors.c   statuses as exceptions
  *   dtype.c    smelt.Dtype, and what else names an element type
- *   array.c    smelt.array; values.c: its elements as Python's numbers, and back; text.c: as text;
+ *   array.c    smelt.array; array_numbers.c: as a number, its properties; array_data.c: buffers, NumPy,
+ *              pickles; values.c: its elements as Python's numbers, and back; text.c: as text;
  *              index.c: a[i, j:k]; operators.c: its operators
  *   interop.c  any object as an array, and arrays as the kind of object that came in
  *   dlpack.c   DLPack capsules; exchange.c: its tables of C functions; torch.c
@@ -98,6 +99,12 @@ void array_replace(PyObject *o, smelt_array *array);
  * while it waits. False with an exception. */
 bool array_on_host(smelt_array *array, smelt_array **host);
 int array_init(PyObject *module);
+
+/* ---- array_data.c, array_numbers.c: more slots and methods; each list ends with 0 */
+
+extern PyType_Slot array_data_slots[], array_number_slots[];
+extern PyMethodDef array_data_methods[], array_number_methods[];
+PyObject *array_shape_tuple(const smelt_array *array);
 
 /* ---- tensor.c */
 

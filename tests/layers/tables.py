@@ -7,7 +7,7 @@ CYCLES = [
     ("src/device/cuda", "context event executable expand kept launch log memory module outside recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
     ("cli", "completion main", "completion is a command, and completes the names of all commands"),
-    ("python/extension", "apply array dlpack exchange index interop lists numpy operators tape text torch values",
+    ("python/extension", "apply array array_data array_numbers dlpack exchange index interop lists numpy operators tape text torch values",
      "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
     ("python/extension", "bind kernel", "a kernel binds itself to the arguments of a call"),
     ("src/linalg", "gradient qr solve", "derivatives of solves are made of solves and factorisations, which have derivatives"),
