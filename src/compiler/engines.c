@@ -3,7 +3,8 @@
 #include "compiler/engine.h"
 #include "compiler/pass.h"
 
-static const struct pass of_scalar[] = {PASS("group-accesses", pass_group_accesses),
+static const struct pass of_scalar[] = {PASS("overwritten", pass_overwritten),
+                                        PASS("group-accesses", pass_group_accesses),
                                         PASS("group-updates", pass_group_updates),
                                         PASS("bounds", pass_bounds),
                                         PASS("lower", pass_lower_scalar),
@@ -14,7 +15,8 @@ static const struct pass of_checked[] = {PASS("lower", pass_lower_scalar), PASS(
 
 static const struct pass uninlined_simd[] = {PASS("simd-mark-estimates", pass_simd_mark_estimates), {0}};
 
-static const struct pass of_simd[] = {PASS("group-accesses", pass_group_accesses),
+static const struct pass of_simd[] = {PASS("overwritten", pass_overwritten),
+                                      PASS("group-accesses", pass_group_accesses),
                                       PASS("written-first", pass_written_first),
                                       PASS("simd-reloads", pass_simd_reloads),
                                       PASS("simd-counters", pass_simd_counters),

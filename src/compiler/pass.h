@@ -339,6 +339,9 @@ smelt_status pass_group_updates(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's
  * runtime. */
 smelt_status pass_lower_scalar(struct unit *unit);
+/* cpu/overwritten.c — stores to threadgroup memory wait for other simdgroups' loads of what they overwrite.
+ */
+smelt_status pass_overwritten(struct unit *unit);
 /* compiler/cpu/written_first.c — threadgroup variables that all threads of a group write before any reads
  * them go into this section. */
 #define WRITTEN_FIRST_SECTION "written first"

@@ -5,19 +5,14 @@
  *
  * Requires: the optimised entry of one thread, for full groups of known size. Maintains: the code. Each
  * variable found gets the section WRITTEN_FIRST_SECTION, which memory_layout.c reads. */
-#include "compiler/fold.h"
-#include "compiler/pass.h"
+#include "compiler/cpu/thread_value.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH 24        /* of an index's expression */
+#define MAX_DEPTH 24        /* of an address's expression */
 #define MAX_EARLY_STORES 32 /* of a variable: 1024 threads compute each address */
 #define MAX_USES 256
-
-struct thread_place {
-    uint32_t position[3], index;
-};
 
 struct variable {
     struct unit *unit;
@@ -29,94 +24,14 @@ struct variable {
     int late_count, early_count;
 };
 
-/* ---- The value of an index in one thread. */
-
-static bool position_of(LLVMValueRef call, const struct thread_place *thread, uint64_t *value) {
-    enum intrinsic intrinsic = intrinsic_of(call);
-    uint64_t d;
-    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP && is_constant_integer(LLVMGetOperand(call, 0), &d) &&
-        d < 3)
-        *value = thread->position[d];
-    else if (intrinsic == INTRINSIC_THREAD_INDEX)
-        *value = thread->index;
-    else if (intrinsic == INTRINSIC_LANE)
-        *value = thread->index % 32;
-    else if (intrinsic == INTRINSIC_SIMDGROUP)
-        *value = thread->index / 32;
-    else
-        return false;
-    return true;
-}
-
-static bool evaluate(LLVMValueRef index, const struct thread_place *thread, int depth, uint64_t *value) {
-    LLVMTypeRef type = LLVMTypeOf(index);
-    uint64_t a, b;
-    if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) > 64) return false;
-    if (is_constant_integer(index, value)) return true;
-    if (!LLVMIsAInstruction(index) || depth == MAX_DEPTH) return false;
-    if (LLVMIsACallInst(index)) return position_of(index, thread, value);
-    if (LLVMGetNumOperands(index) < 1 || !evaluate(LLVMGetOperand(index, 0), thread, depth + 1, &a))
-        return false;
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(index);
-    bool cast = opcode == LLVMZExt || opcode == LLVMTrunc;
-    if (cast)
-        *value = a;
-    else if (LLVMGetNumOperands(index) != 2 || !evaluate(LLVMGetOperand(index, 1), thread, depth + 1, &b) ||
-             !fold_integers(index, a, b, value))
-        return false;
-    *value = fold_cut(type, *value);
-    return true;
-}
-
-/* ---- The offset of an address within the variable. */
-
-static bool is_address(LLVMValueRef value) {
-    return LLVMIsAGetElementPtrInst(value) ||
-           (LLVMIsAConstantExpr(value) && LLVMGetConstOpcode(value) == LLVMGetElementPtr);
-}
-
-static bool step_into(struct variable *v, LLVMTypeRef *type, uint64_t index, uint64_t *offset) {
-    switch (LLVMGetTypeKind(*type)) {
-    case LLVMStructTypeKind:
-        *offset += LLVMOffsetOfElement(v->unit->layout, *type, (unsigned)index);
-        *type = LLVMStructGetTypeAtIndex(*type, (unsigned)index);
-        return true;
-    case LLVMArrayTypeKind:
-        *type = LLVMGetElementType(*type);
-        *offset += index * LLVMABISizeOfType(v->unit->layout, *type);
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* A negative index is a large unsigned one: it fails the check at the end, or wraps to the right offset. */
-static bool offset_of(struct variable *v, LLVMValueRef address, const struct thread_place *thread,
-                      uint64_t *offset) {
-    if (address == v->global) return true;
-    if (!is_address(address)) return false;
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
-    uint64_t index;
-    for (int i = 1; i < LLVMGetNumOperands(address); i++) {
-        LLVMValueRef operand = LLVMGetOperand(address, (unsigned)i);
-        if (!evaluate(operand, thread, 0, &index)) return false;
-        if (LLVMGetIntTypeWidth(LLVMTypeOf(operand)) < 64) return false;
-        if (i == 1)
-            *offset += index * LLVMABISizeOfType(v->unit->layout, type);
-        else if (!step_into(v, &type, index, offset))
-            return false;
-    }
-    return offset_of(v, LLVMGetOperand(address, 0), thread, offset);
-}
-
 /* Marks the bytes that the group's threads write; without `mark`, tells whether all of them are marked. */
 static bool for_all_threads(struct variable *v, LLVMValueRef store, bool mark) {
     const uint32_t *size = v->unit->request->shape.size;
     uint64_t bytes = LLVMStoreSizeOfType(v->unit->layout, LLVMTypeOf(LLVMGetOperand(store, 0)));
     for (uint32_t i = 0; i < size[0] * size[1] * size[2]; i++) {
-        struct thread_place thread = {{i % size[0], i / size[0] % size[1], i / size[0] / size[1]}, i};
+        struct thread_place thread = thread_place_of(size, i);
         uint64_t offset = 0;
-        if (!offset_of(v, LLVMGetOperand(store, 1), &thread, &offset)) return false;
+        if (!thread_offset(v->unit, LLVMGetOperand(store, 1), v->global, &thread, &offset)) return false;
         if (offset >= v->bytes || bytes > v->bytes - offset) return false;
         if (mark)
             memset(v->written + offset, 1, bytes);
@@ -194,7 +109,7 @@ static bool take_store(struct variable *v, LLVMValueRef store, LLVMValueRef addr
 static bool take_uses(struct variable *v, LLVMValueRef address, int depth) {
     for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        bool good = is_address(user) && LLVMGetOperand(user, 0) == address
+        bool good = thread_address_is_computed(user) && LLVMGetOperand(user, 0) == address
                         ? depth < MAX_DEPTH && take_uses(v, user, depth + 1)
                     : LLVMIsALoadInst(user)  ? standing_of(v, user) == LATE
                     : LLVMIsAStoreInst(user) ? take_store(v, user, address)
