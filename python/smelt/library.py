@@ -129,7 +129,7 @@ def library(
     elif isinstance(path_or_source, str) and _looks_like_source(path_or_source):
         source = path_or_source
     else:
-        path = os.fspath(path_or_source)
+        path = _path_of(path_or_source)
     if isinstance(include_paths, (str, bytes, os.PathLike)):
         raise TypeError(f"library: include_paths is {include_paths!r} ({type(include_paths).__name__}); expected a list of folders")
     paths = tuple(os.fspath(folder) for folder in include_paths)
@@ -139,6 +139,14 @@ def library(
     if names is None or names:
         made._compile(names)
     return made
+
+
+def _path_of(value: Any) -> str:
+    try:
+        return os.fspath(value)
+    except TypeError:
+        raise TypeError(f"library: path_or_source is {value!r:.80} ({type(value).__name__}); expected a path, the text of "
+                        "kernels, or the bytes of a package") from None
 
 
 def _macro_strings(macros: Mapping[str, Any] | None) -> tuple[str, ...]:

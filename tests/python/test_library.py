@@ -534,3 +534,8 @@ def test_a_name_whose_index_is_too_large_is_refused():
 def test_names_of_other_calls_are_explained():
     with pytest.raises(TypeError, match="has no argument 'grid'; .*; the sizes of a launch are threads="):
         load(ROWS).rows(np.zeros(4, np.float32), np.zeros(4, np.float32), 2.0, grid=4, threadgroup=4)
+
+
+def test_what_is_neither_path_nor_text():
+    with pytest.raises(TypeError, match=r"library: path_or_source is 3 \(int\); expected a path, the text of kernels, or the bytes"):
+        smelt.library(3)
