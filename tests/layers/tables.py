@@ -59,7 +59,7 @@ PREFIXES = {
                         " pipeline quick run simdgroup type unit",
         "src/compiler/analysis": "base callee callees flow paths phase phases predicate uniform zeros",
         "src/compiler/check": "check",
-        "src/compiler/cpu": "cpu inside memory outside",
+        "src/compiler/cpu": "cpu inside memory outside thread",
         "src/compiler/passes": "alignment constants declare hold initialiser landmarks lines returns sink specialise staging unrolled",
         "src/compiler/ptx": "address coarse divergence guarded matrix ptx rounds wide",
         "src/compiler/simd": "access ahead atomic chunk chunks context control copy dense edges effects emit extent first_gang gang known lanes mask matrix_address_at matrix_emit matrix_end_schedule matrix_find matrix_sum"
