@@ -44,8 +44,10 @@ def test_others_get_none(scratch):
     tree = "".join(f"  if (t < {s}) m[t] += m[t + {s}];\n{BARRIER}" for s in (128, 64, 32)) + "  x[t] = m[0];\n"
     one = "  if (simdgroup == 0) {\n    float s = simd_sum(m[lane]);\n    if (lane == 0) m[0] = s;\n  }\n" + BARRIER + "  x[t] = m[0];\n"
     apart = "  float s = m[lane];\n  if (lane == 0) m[32 + simdgroup] = simd_sum(s);\n" + BARRIER + "  x[t] = m[32 + lane];\n"
+    areas = ("  float s = 0;\n  for (uint i = 0; i < n; i++) s += m[simdgroup * 8 + i];\n"
+             "  m[simdgroup * 8 + lane % 8] = s;\n" + BARRIER + "  x[t] = m[t ^ 8];\n")
     some = "  if (x[t] > 0) {\n    float s = m[lane];\n    m[simdgroup] = s;\n  }\n"
-    for name, body in [("own elements", own), ("a tree", tree), ("the first simdgroup", one), ("other elements", apart),
+    for name, body in [("own elements", own), ("a tree", tree), ("the first simdgroup", one), ("other elements", apart), ("areas of simdgroups", areas),
                        ("no place for all threads", some)]:
         expect_equal(added(scratch, PARTS + BARRIER + body), 0, name)
 

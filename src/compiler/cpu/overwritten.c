@@ -6,7 +6,7 @@
  * the others load. So a barrier is added before such a store, where all threads pass.
  *
  * A race is recognised from addresses that depend only on a thread's place in its group. Loads with a loop's
- * counter as index read all from its first value on.
+ * counter as index, if all threads begin alike, read all from its first value on.
  *
  * Requires: the optimised entry of one thread. Maintains: kernels without such a race stay as they are, so do
  * those in which not all threads that reach some barrier pass a place before the store. */
@@ -124,6 +124,7 @@ static void mark_read(int16_t *reader, uint64_t from, uint64_t to, int simdgroup
 
 /* By byte, the simdgroup that reads it; false: unknown. */
 static bool find_readers(struct search *s, const struct access *load, int16_t *reader) {
+    uint64_t begin = UINT64_MAX; /* of what a loop reads, for all threads alike */
     for (int i = 0; i < MOST_BYTES; i++) reader[i] = NOBODY;
     for (uint32_t i = 0; i < s->threads; i++) {
         struct thread_place thread = thread_place_of(s->size, i);
@@ -134,6 +135,8 @@ static bool find_readers(struct search *s, const struct access *load, int16_t *r
             thread.first_round = true;
             offset = 0;
             if (!thread_offset(s->unit, load->address, load->root, &thread, &offset)) return false;
+            if (begin != UINT64_MAX && begin != offset) return false;
+            begin = offset;
         }
         mark_read(reader, offset, known ? offset + load->bytes : MOST_BYTES, (int)(i / 32));
     }
