@@ -79,6 +79,18 @@ static const int64_t *lane_offsets(struct simd *s, LLVMValueRef address) {
     return shape < 0 ? NULL : shape_offsets(s, shape);
 }
 
+#define FEW_ROWS 2
+
+/* Whether the lanes of a chunk load one element, or two: those of two rows of threads, which share the
+ * address of their row. They are spread to the lanes one by one, without the addresses of all lanes. */
+static bool are_shared(struct simd *s, LLVMValueRef address) {
+    struct row_view view;
+    if (s->chunk_lanes == 1 || rows_find(s, address, 0, &view) > FEW_ROWS) return false;
+    for (int i = 0; i < s->chunk_lanes; i++)
+        if (view.offset[i] != 0) return false;
+    return true;
+}
+
 /* Accesses of neighbouring lanes, or of all lanes to one element, are as fast one by one. So are those of
  * lanes close together, except under a mask. */
 static bool pays(struct simd *s, struct neighbours *group) {
@@ -87,7 +99,10 @@ static bool pays(struct simd *s, struct neighbours *group) {
     bool load = access_is_load(group->place), narrow = group->count * size < 4;
     if (narrow && (load || !offsets)) return false;
     group->apart = !offsets;
-    if (!offsets) return true;
+    if (!offsets) {
+        group->masked = load && are_shared(s, access_address(group->place));
+        return true;
+    }
     if (neighbours_are_apart_by(s, offsets, 0) || neighbours_are_apart_by(s, offsets, size)) return false;
     bool close = are_close(s, offsets, size);
     group->apart = !close;
