@@ -72,11 +72,10 @@ bool matrix_is_assembly(LLVMValueRef instruction);
 /* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
 smelt_status matrix_tensor_products(struct matrices *m, struct product_group *group);
 
-/* … whether they do the product where all lanes come together. */
-bool matrix_suits_tensor_cores(struct unit *unit, const struct product *p);
-
 /* … and, once all are generated, loads the operands. */
 void matrix_load_operands(struct matrices *m);
+/* matrix_operands.c — whether tensor cores do the product where all lanes come together. */
+bool matrix_suits_tensor_cores(struct unit *unit, const struct product *p);
 
 /* matrix_load.c — whether an instruction is a barrier that orders memory; whether it may write to the address
  * space, or to one that may be it. */

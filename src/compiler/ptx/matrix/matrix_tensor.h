@@ -38,6 +38,18 @@ struct tensor_product {
     LLVMValueRef call;
 };
 
+/* matrix_operands.c — the kinds of a product's operands; KIND_NONE: it does not suit tensor cores. */
+struct kinds matrix_kinds_of(struct unit *unit, const struct product *p);
+/* … the fragment of an operand's values in even and odd columns, found or added without registers; NULL: no
+ * memory. It is built once; for operands from another block, at the end of that block, so that loop-invariant
+ * operands are not moved in each round. */
+struct fragment *matrix_fragment_of(struct matrices *m, LLVMValueRef first, LLVMValueRef second,
+                                    enum kind kind, bool right);
+/* … generates its registers, once. */
+void matrix_make_fragment(struct matrices *m, struct fragment *f);
+/* … number `i` of the two in its register, as the bits of a float; built at the builder's place. */
+LLVMValueRef matrix_widened(struct unit *unit, const struct fragment *f, unsigned i);
+
 /* matrix_device.c — a matrix that the warp transposes: pairs of a row become pairs of a column. */
 LLVMValueRef matrix_transposed(struct matrices *m, LLVMValueRef pair);
 
