@@ -289,6 +289,7 @@ static void find_edges_that_matter(struct simd *s) {
     s->guards_matter = carried >= GUARDED_VALUES || simd_is_short(s) || simd_may_sample(s);
     s->edges_matter =
         size <= MAX_EDGE_INSTRUCTIONS && !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER);
+    s->parting_matters = s->edges_matter;
 }
 
 static bool loops_need_no_masks(const struct simd *s) {
@@ -414,5 +415,8 @@ smelt_status simd_choose_gang(struct simd *s) {
     TRY(analyse_across(s));
     if (s->refused || carried_values(s->entry, false) >= GUARDED_VALUES || !edges_have_guard(s))
         return SMELT_OK;
-    return try_guarded(s, loops_need_no_masks, &s->guards_matter);
+    TRY(try_guarded(s, loops_need_no_masks, &done));
+    s->guards_matter = done;
+    s->parting_matters &= done;
+    return SMELT_OK;
 }

@@ -116,6 +116,7 @@ struct simd {
     bool behind_guards;   /* … also on quotients behind the kernel's guards */
     bool guards_matter;   /* masks inside the kernel's guards are expensive */
     bool edges_matter;    /* the code is small enough for a second one of gangs away from edges */
+    bool parting_matters; /* … also where positions decide which accesses a thread does */
     LLVMValueRef context; /* its parameter */
     LLVMValueRef group;   /* struct group_context *, loaded once */
     LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */

@@ -165,32 +165,6 @@ static LLVMValueRef leaving_condition(struct simd *s, LLVMBasicBlockRef block, L
     return LLVMGetCondition(end);
 }
 
-#define FEW_ACCESSES 3
-
-/* The condition of the branch at the end of the block if no effects precede it and a target accesses several
- * elements, as in threads of a few neighbours of which the last has fewer; otherwise NULL. Under a mask, no
- * access to them can be a whole vector. */
-static LLVMValueRef parting_condition(struct simd *s, LLVMBasicBlockRef block) {
-    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
-    if (!s->edges_matter || !LLVMIsABranchInst(end) || !LLVMIsConditional(end) || !effects_follow(s, end))
-        return NULL;
-    for (unsigned n = 0; n < 2; n++) {
-        LLVMBasicBlockRef target = LLVMGetSuccessor(end, n);
-        int accesses = 0;
-        if (s->paths.blocks[simd_place(s, target)].predecessor_count != 1) return NULL;
-        FOR_EACH_INSTRUCTION(i, target) accesses += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
-        if (accesses >= FEW_ACCESSES) return LLVMGetCondition(end);
-    }
-    return NULL;
-}
-
-#define MOST_GUARDS 4 /* one after another */
-
-static bool is_bit(LLVMValueRef i) {
-    LLVMTypeRef type = LLVMTypeOf(i);
-    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 1;
-}
-
 /* Where the block's paths meet again if all lanes agree whether they pass a block in between, such as one of
  * tests (bounds.c); otherwise NULL. */
 static LLVMBasicBlockRef past_detour(struct simd *s, LLVMBasicBlockRef block) {
@@ -207,26 +181,54 @@ static LLVMBasicBlockRef past_detour(struct simd *s, LLVMBasicBlockRef block) {
     return NULL;
 }
 
+#define FEW_ACCESSES 3
+
+/* The condition of the branch at the end of the block if no effects precede it and a target accesses several
+ * elements, as in threads of a few neighbours of which the last has fewer; otherwise NULL. Under a mask, no
+ * access to them can be a whole vector. */
+static LLVMValueRef parting_condition(struct simd *s, LLVMBasicBlockRef block) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    if (!s->parting_matters || !LLVMIsABranchInst(end) || !LLVMIsConditional(end) || !effects_follow(s, end))
+        return NULL;
+    for (unsigned n = 0; n < 2; n++) {
+        LLVMBasicBlockRef target = LLVMGetSuccessor(end, n);
+        int accesses = 0;
+        if (s->paths.blocks[simd_place(s, target)].predecessor_count != 1) return NULL;
+        for (LLVMBasicBlockRef at = target; at; at = past_detour(s, at))
+            FOR_EACH_INSTRUCTION(i, at) accesses += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
+        if (accesses >= FEW_ACCESSES) return LLVMGetCondition(end);
+    }
+    return NULL;
+}
+
+#define MOST_GUARDS 4 /* one after another */
+
+static bool is_bit(LLVMValueRef i) {
+    LLVMTypeRef type = LLVMTypeOf(i);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 1;
+}
+
 bool edges_all_start(struct simd *s, LLVMBasicBlockRef block) {
     for (LLVMBasicBlockRef at = s->blocks[0].original; at; at = past_detour(s, at))
         if (at == block) return true;
     return false;
 }
 
-/* Goes from the first block on past one guard after another, until one is `condition` or leads to `block`. */
+/* Goes from the first block on past detours and one guard after another, until one is `condition` or leads to
+ * `block`. */
 static bool reach(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef block) {
     LLVMBasicBlockRef at = s->blocks[0].original, on;
-    if (!s->guards_matter || s->code->masked) return false;
-    for (int n = 0; n < MOST_GUARDS; n++, at = on) {
+    if (s->code->masked) return false;
+    for (int n = 0; n <= MOST_GUARDS; n++, at = on) {
+        for (LLVMBasicBlockRef next = at; next; next = past_detour(s, next)) {
+            if (n > 0 && next == block) return true;
+            at = next;
+        }
         LLVMValueRef guard = leaving_condition(s, at, &on), parting = guard ? NULL : parting_condition(s, at);
         if (parting) return parting == condition && compares_positions(s, parting, 0);
-        if (!guard || !compares_positions(s, guard, 0)) return false;
+        if (!guard || !s->guards_matter || n == MOST_GUARDS || !compares_positions(s, guard, 0)) return false;
         if (guard == condition) return true;
         if (s->paths.blocks[simd_place(s, on)].predecessor_count != 1) return false;
-        for (LLVMBasicBlockRef next = on; next; next = past_detour(s, next)) {
-            if (next == block) return true;
-            on = next;
-        }
     }
     return false;
 }
@@ -359,12 +361,24 @@ bool edges_have_guard(struct simd *s) {
 #define INSTRUCTIONS_PER_EDGE 24
 #define ROUNDS 4 /* assumed of each loop */
 
+/* Whether it is the second half of a clamp, whose first half is a choice: that varies without speculation. */
+static bool is_second_choice(struct simd *s, LLVMValueRef i) {
+    LLVMIntPredicate predicate;
+    if (!choosing_predicate(i, &predicate)) return false;
+    for (unsigned n = 0; n < 2; n++) {
+        LLVMValueRef first = LLVMGetOperand(i, n), bound = LLVMGetOperand(i, 1 - n);
+        if (LLVMIsACallInst(first) && is_choice(s, first) && shape_of(s, bound) == SHAPE_UNIFORM) return true;
+    }
+    return false;
+}
+
 bool edges_have_others(struct simd *s) {
     int edges = 0, instructions = -(int)s->unit->test_instructions;
     if (!s->edges_matter) return false;
     for (int place = 0; place < s->paths.block_count; place++)
         FOR_EACH_INSTRUCTION(i, s->blocks[place].original) {
-            bool edge = LLVMIsACallInst(i) ? is_choice(s, i) : is_condition_of_loads(s, i);
+            bool edge =
+                LLVMIsACallInst(i) ? is_choice(s, i) || is_second_choice(s, i) : is_condition_of_loads(s, i);
             if (edge) edges += s->paths.blocks[place].loop >= 0 ? ROUNDS : 1;
             instructions++;
         }
