@@ -34,17 +34,32 @@ static bool is_order(LLVMIntPredicate predicate) {
     return predicate >= LLVMIntUGT && predicate <= LLVMIntULE;
 }
 
+/* The bound in the index's bits: one value for all comparisons, by which a loop is found to follow a guard
+ * with its own bound. */
+static LLVMValueRef narrowed(struct unit *unit, LLVMValueRef bound, LLVMTypeRef type) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMBasicBlockRef place =
+        LLVMIsAInstruction(bound) ? LLVMGetInstructionParent(bound) : LLVMGetEntryBasicBlock(unit->entry);
+    LLVMValueRef next =
+        LLVMIsAInstruction(bound) ? LLVMGetNextInstruction(bound) : LLVMGetFirstInstruction(place);
+    while (LLVMIsAPHINode(next) || LLVMIsAAllocaInst(next)) next = LLVMGetNextInstruction(next);
+    bool found = LLVMIsATruncInst(next) && LLVMGetOperand(next, 0) == bound && LLVMTypeOf(next) == type;
+    if (found) return next;
+    LLVMPositionBuilderBefore(b, next);
+    return LLVMBuildTrunc(b, bound, type, "");
+}
+
 static void narrow(struct unit *unit, LLVMValueRef comparison, LLVMValueRef widened, LLVMValueRef bound,
                    LLVMIntPredicate predicate) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef index = LLVMGetOperand(widened, 0);
     bool below = predicate == LLVMIntULT || predicate == LLVMIntULE;
-    LLVMPositionBuilderBefore(b, comparison);
     LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(comparison));
+    LLVMValueRef own_bound = narrowed(unit, bound, LLVMTypeOf(index));
+    LLVMPositionBuilderBefore(b, comparison);
     LLVMValueRef most = LLVMConstInt(LLVMTypeOf(bound), MOST_INDEX, false);
     LLVMValueRef beyond = LLVMBuildICmp(b, below ? LLVMIntUGT : LLVMIntULE, bound, most, "");
-    LLVMValueRef own =
-        LLVMBuildICmp(b, predicate, index, LLVMBuildTrunc(b, bound, LLVMTypeOf(index), ""), "");
+    LLVMValueRef own = LLVMBuildICmp(b, predicate, index, own_bound, "");
     LLVMReplaceAllUsesWith(comparison,
                            below ? LLVMBuildOr(b, beyond, own, "") : LLVMBuildAnd(b, beyond, own, ""));
     LLVMInstructionEraseFromParent(comparison);

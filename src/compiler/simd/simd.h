@@ -364,17 +364,19 @@ bool edges_guard_block(struct simd *s, LLVMBasicBlockRef block);
 bool edges_have_others(struct simd *s);
 bool edges_reach_address(LLVMValueRef value);   /* an address is computed from it, in a few steps */
 bool emit_edge(struct simd *s, LLVMValueRef i); /* false: it is not one */
-/* i1: the comparison of an affine number with a scalar of its type holds for all lanes, also for those that
- * are off. May be false where it does. */
-LLVMValueRef edges_all_hold(struct simd *s, LLVMValueRef number, LLVMIntPredicate predicate,
-                            LLVMValueRef bound);
+/* Of a condition that consists of comparisons of positions with bounds that all lanes share, all of them for
+ * an order: the first bound; of other conditions NULL. */
+LLVMValueRef edges_bound(struct simd *s, LLVMValueRef condition);
+/* i1: such a condition holds (or fails) in all lanes, also in those that are off. May be false where it does.
+ */
+LLVMValueRef edges_all_agree(struct simd *s, LLVMValueRef condition, bool holds);
 /* first_gang.c — the mask of a block that only the first gang of a group enters, by chunk (NULL: all lanes).
  * False: another block. */
 bool first_gang_mask(struct simd *s, int place, LLVMValueRef *mask);
 /* full_rounds.c — the loops that are written twice. Whether this one first has rounds in which all lanes
- * stay; of such a loop, the comparison by which lanes stay, and the predicate that says yes. */
+ * stay; of such a loop, the condition, and whether lanes stay where it holds. */
 bool simd_full_rounds_suit(struct simd *s, int loop);
-LLVMValueRef simd_full_rounds_condition(struct simd *s, int loop, LLVMIntPredicate *predicate);
+LLVMValueRef simd_full_rounds_condition(struct simd *s, int loop, bool *holds);
 /* Whether all lanes of the gang are on in blocks with the mask of block `entered`; whether lanes are off
  * there only if the loop has few rounds. */
 bool simd_full_rounds_all_enter(const struct simd *s, int entered);

@@ -28,13 +28,15 @@ static bool is_below(LLVMIntPredicate predicate) {
            predicate == LLVMIntSLE;
 }
 
-LLVMValueRef edges_all_hold(struct simd *s, LLVMValueRef number, LLVMIntPredicate predicate,
-                            LLVMValueRef bound) {
+/* i1: the comparison of an affine number with a scalar of its type holds for all lanes, also for those that
+ * are off. May be false where it does. */
+static LLVMValueRef all_hold(struct simd *s, LLVMValueRef number, LLVMIntPredicate predicate,
+                             LLVMValueRef bound) {
     LLVMBuilderRef b = s->unit->builder;
     if (predicate == LLVMIntEQ) return LLVMConstNull(simd_i1(s)); /* its lanes differ */
     if (predicate == LLVMIntNE)
-        return LLVMBuildOr(b, edges_all_hold(s, number, LLVMIntULT, bound),
-                           edges_all_hold(s, number, LLVMIntUGT, bound), "");
+        return LLVMBuildOr(b, all_hold(s, number, LLVMIntULT, bound), all_hold(s, number, LLVMIntUGT, bound),
+                           "");
     LLVMValueRef first = scalar_of(s, number);
     LLVMTypeRef type = LLVMTypeOf(first);
     const int64_t *offsets = shape_offsets(s, shape_of(s, number));
@@ -106,8 +108,8 @@ static struct truth truth_of_comparison(struct simd *s, LLVMValueRef i) {
         predicate = predicate_turned(predicate);
     }
     bound = scalar_of(s, bound);
-    return (struct truth){edges_all_hold(s, number, predicate, bound),
-                          edges_all_hold(s, number, predicate_negated(predicate), bound)};
+    return (struct truth){all_hold(s, number, predicate, bound),
+                          all_hold(s, number, predicate_negated(predicate), bound)};
 }
 
 static struct truth truth_of(struct simd *s, LLVMValueRef i) {
@@ -140,6 +142,37 @@ static struct truth truth_of(struct simd *s, LLVMValueRef i) {
                               LLVMBuildOr(b, refused, LLVMBuildAnd(b, y.none, z.none, ""), "")};
     }
     }
+}
+
+static bool is_ordered(LLVMValueRef comparison) {
+    LLVMIntPredicate predicate = LLVMGetICmpPredicate(comparison);
+    return predicate != LLVMIntEQ && predicate != LLVMIntNE;
+}
+
+/* The first comparison of a position in the condition, if all of them ask for an order; else NULL. */
+static LLVMValueRef first_order(struct simd *s, LLVMValueRef i) {
+    if (is_shared(s, i)) return NULL;
+    if (LLVMIsAICmpInst(i)) return is_ordered(i) ? i : NULL;
+    LLVMValueRef first = NULL;
+    for (int o = 0; o < LLVMGetNumOperands(i); o++) {
+        LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
+        LLVMValueRef found = first_order(s, operand);
+        if (!found && !is_shared(s, operand)) return NULL;
+        if (!first) first = found;
+    }
+    return first;
+}
+
+LLVMValueRef edges_bound(struct simd *s, LLVMValueRef condition) {
+    if (shape_of(s, condition) != SHAPE_VARYING || !compares_positions(s, condition, 0)) return NULL;
+    LLVMValueRef order = first_order(s, condition);
+    if (!order) return NULL;
+    return LLVMGetOperand(order, is_affine_integer(s, LLVMGetOperand(order, 0)) ? 1 : 0);
+}
+
+LLVMValueRef edges_all_agree(struct simd *s, LLVMValueRef condition, bool holds) {
+    struct truth truth = truth_of(s, condition);
+    return holds ? truth.all : truth.none;
 }
 
 /* ---- Guards. */
@@ -396,7 +429,7 @@ static void emit_choice(struct simd *s, LLVMValueRef i, LLVMIntPredicate predica
     LLVMValueRef position = position_of(s, i);
     LLVMValueRef bound = LLVMGetOperand(i, position == LLVMGetOperand(i, 0) ? 1 : 0);
     simd_remark(s, i, "edge: gangs whose positions are all within the bound run separate code");
-    go_on_if(s, edges_all_hold(s, position, predicate, scalar_of(s, bound)));
+    go_on_if(s, all_hold(s, position, predicate, scalar_of(s, bound)));
     scalar_set(s, i, scalar_of(s, position));
 }
 

@@ -259,15 +259,29 @@ void control_end_divergently(struct simd *s, int place, LLVMValueRef terminator)
     control_go_on(s, block->item, items, item_count);
 }
 
+/* From a round after which no lane stays: past the masked rounds. */
+static void leave_full_rounds(struct simd *s, int loop) {
+    int place = s->paths.loops[loop].last;
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(s->blocks[place].original);
+    int exit = simd_place(s, LLVMGetSuccessor(branch, 0));
+    if (exit == s->paths.loops[loop].header) exit = simd_place(s, LLVMGetSuccessor(branch, 1));
+    int item = control_target_item(s, s->paths.loops[loop].parent, exit);
+    control_take_edge(s, place, exit, s->blocks[place].mask, true);
+    control_go_on(s, s->blocks[place].item, &item, 1);
+}
+
 void control_end_full_round(struct simd *s, int loop) {
     LLVMBuilderRef b = s->unit->builder;
     int place = s->paths.loops[loop].last, header = s->paths.loops[loop].header;
-    LLVMIntPredicate predicate = LLVMIntEQ;
-    LLVMValueRef condition = simd_full_rounds_condition(s, loop, &predicate);
-    LLVMBasicBlockRef all = simd_block(s, "all"), some = simd_block(s, "some");
-    LLVMValueRef stay = edges_all_hold(s, LLVMGetOperand(condition, 0), predicate,
-                                       scalar_of(s, LLVMGetOperand(condition, 1)));
-    LLVMBuildCondBr(b, stay, all, some);
+    bool holds = false;
+    LLVMValueRef condition = simd_full_rounds_condition(s, loop, &holds);
+    LLVMBasicBlockRef all = simd_block(s, "all"), others = simd_block(s, "others"),
+                      some = simd_block(s, "some"), none = simd_block(s, "none");
+    LLVMBuildCondBr(b, edges_all_agree(s, condition, holds), all, others);
+    LLVMPositionBuilderAtEnd(b, others);
+    LLVMBuildCondBr(b, edges_all_agree(s, condition, !holds), none, some);
+    LLVMPositionBuilderAtEnd(b, none);
+    leave_full_rounds(s, loop);
     LLVMPositionBuilderAtEnd(b, all);
     control_take_edge(s, place, header, s->blocks[place].mask, false);
     control_poll(s);

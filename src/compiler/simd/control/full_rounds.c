@@ -1,35 +1,24 @@
 /* Which loops are written twice: first without masks, or without the tests of accesses that an answer before
  * the loop makes needless (control.c). */
 #include "compiler/pass.h"
-#include "compiler/analysis/predicate.h"
 #include "compiler/simd/simd.h"
 
 #define MAX_FULL_ROUND_BLOCKS 12
 
-static bool is_monotone(LLVMIntPredicate predicate) {
-    return predicate != LLVMIntEQ && predicate != LLVMIntNE;
-}
-
-LLVMValueRef simd_full_rounds_condition(struct simd *s, int loop, LLVMIntPredicate *predicate) {
+LLVMValueRef simd_full_rounds_condition(struct simd *s, int loop, bool *holds) {
     struct block *latch = &s->blocks[s->paths.loops[loop].last],
                  *header = &s->blocks[s->paths.loops[loop].header];
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(latch->original);
     if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return NULL;
+    *holds = LLVMGetSuccessor(branch, 0) == header->original;
+    if (!*holds && LLVMGetSuccessor(branch, 1) != header->original) return NULL;
     LLVMValueRef condition = LLVMGetCondition(branch);
-    bool stays = LLVMGetSuccessor(branch, 0) == header->original;
-    if (!LLVMIsAICmpInst(condition) || (!stays && LLVMGetSuccessor(branch, 1) != header->original))
-        return NULL;
-    *predicate = LLVMGetICmpPredicate(condition);
-    if (!stays) *predicate = predicate_negated(*predicate);
-    int left = shape_of(s, LLVMGetOperand(condition, 0)), right = shape_of(s, LLVMGetOperand(condition, 1));
-    bool suits = is_monotone(*predicate) && left > 0 && right == SHAPE_UNIFORM &&
-                 LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) == LLVMIntegerTypeKind;
-    return suits ? condition : NULL;
+    return edges_bound(s, condition) ? condition : NULL;
 }
 
 bool simd_full_rounds_suit(struct simd *s, int loop) {
     const struct path_loop *l = &s->paths.loops[loop];
-    LLVMIntPredicate predicate;
+    bool holds;
     if (s->unit->form != FORM_BEST || !l->divergent || l->last - l->header >= MAX_FULL_ROUND_BLOCKS)
         return false;
     for (int place = l->header; place <= l->last; place++) {
@@ -39,7 +28,7 @@ bool simd_full_rounds_suit(struct simd *s, int loop) {
         int inner = s->paths.blocks[place].loop;
         if (inner != loop && s->paths.loops[inner].divergent) return false;
     }
-    return s->blocks[l->last].mask_of == l->header && simd_full_rounds_condition(s, loop, &predicate) != NULL;
+    return s->blocks[l->last].mask_of == l->header && simd_full_rounds_condition(s, loop, &holds) != NULL;
 }
 
 bool simd_full_rounds_all_enter(const struct simd *s, int entered) {
@@ -50,14 +39,13 @@ bool simd_full_rounds_all_enter(const struct simd *s, int entered) {
 
 /* The loop comes after a comparison with its own bound. */
 bool simd_full_rounds_guarded(struct simd *s, int loop, int entered) {
-    LLVMIntPredicate predicate;
-    LLVMValueRef bound = LLVMGetOperand(simd_full_rounds_condition(s, loop, &predicate), 1);
+    bool holds;
+    LLVMValueRef bound = edges_bound(s, simd_full_rounds_condition(s, loop, &holds));
     int before = entered > 0 ? s->paths.blocks[entered].dominator : -1;
     if (before < 0 || !simd_full_rounds_all_enter(s, s->blocks[before].mask_of)) return false;
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(s->blocks[before].original);
     if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return false;
-    LLVMValueRef guard = LLVMGetCondition(branch);
-    return LLVMIsAICmpInst(guard) && (LLVMGetOperand(guard, 0) == bound || LLVMGetOperand(guard, 1) == bound);
+    return edges_bound(s, LLVMGetCondition(branch)) == bound;
 }
 
 /* In a longer loop, a branch per round costs little, and a second copy takes long to compile. */
