@@ -1,5 +1,5 @@
 ; A gang of 32 threads prefetches each cache line of 16 floats once. What is loaded in a loop without a barrier is left to the
-; hardware's prefetcher.
+; hardware's prefetcher, unless it is a row's (simd_prefetch_rows.ll).
 ; run: simd simd-prefetch+simd-gang cpu=x86-64-v3
 ; expect: define void @__smelt_entry(ptr {…}) {
 ; expect: %{now:…} = getelementptr float, ptr addrspace(5)

@@ -1,4 +1,6 @@
-/* Prefetches of the next tile. Kernels load a tile of a matrix, wait at a barrier, compute, wait and go on:
+/* Prefetches of the next tile, and of a row's next rounds.
+ *
+ * Tiles. Kernels load a tile of a matrix, wait at a barrier, compute, wait and go on:
  *
  *   for (base = 0; base < n; base += 16) { tile[…] = a[row * n + base + column]; barrier; …; barrier; }
  *
@@ -6,6 +8,11 @@
  * after the barrier all threads wait for memory at the same time. So, after its loads, a round prefetches
  * what they load in the next round: their addresses plus the step of a round, if that is the same number of
  * bytes in all rounds and for all threads. Addresses that the kernel never loads from do no harm.
+ *
+ * Rows. The threads of a group share a row, `for (i = thread; i < n; i += threads)`, of which a gang that is
+ * a part of the group loads a part in each round: a line or two of each KiB, at once the rest of the row. The
+ * hardware's prefetcher sees a stride without an end in sight, and a row's lines arrive one by one. So a
+ * round prefetches what its own gang loads some rounds later.
  *
  * A gang prefetches a cache line once, where it is known which lanes share it. Where too little is known of
  * the lanes' addresses, it does nothing.
@@ -22,13 +29,22 @@
 
 enum { MOST_DEPTH = 16, MOST_NODES = 64, MOST_LOADS = 64, LINE_BYTES = 64 };
 
+/* Localities of prefetches, by which emission tells them apart. A tile's go to the second-level cache, as its
+ * rows may share few sets of the first. */
+enum { TILE_CACHE = 2, ROW_CACHE = 3 };
+
+/* Bytes. Rounds of 128 bytes of a gang take 15 to 30 ns, a line from memory 100 or more. What is further
+ * ahead belongs to the next rows, which another worker may have. */
+enum { LEAST_ROW_STEP = 256, ROW_AHEAD = 8192, MOST_ROUNDS = 8 };
+
 /* ---- Finding. */
 
 struct finder {
     struct unit *unit;
     struct flow flow;
     struct arena arena;
-    int loop; /* with the barrier */
+    int loop;
+    bool has_barrier; /* the loop */
     LLVMBasicBlockRef before, latch;
     int nodes;
     struct place seen[MOST_LOADS]; /* of the block */
@@ -44,10 +60,13 @@ static bool has_barrier(struct finder *f, int loop) {
     return false;
 }
 
-/* The innermost loop around the block that has a barrier, and one edge into it. False: there is none. */
+/* The innermost loop around the block that has a barrier, or else the innermost of all, and one edge into it.
+ * False: there is none. */
 static bool find_loop(struct finder *f, int block) {
-    int loop = f->flow.blocks[block].loop;
+    int own = f->flow.blocks[block].loop, loop = own;
     while (loop >= 0 && !has_barrier(f, loop)) loop = f->flow.loops[loop].parent;
+    f->has_barrier = loop >= 0;
+    if (!f->has_barrier) loop = own;
     if (loop < 0 || f->flow.loops[loop].latch_count != 1) return false;
     const struct flow_block *header = &f->flow.blocks[f->flow.loops[loop].header];
     if (header->predecessor_count != 2) return false;
@@ -206,8 +225,9 @@ static bool is_seen(struct finder *f, LLVMValueRef address) {
     return false;
 }
 
-/* At the next barrier or the end of the block: after the other loads, for which threads wait. */
-static void prefetch(struct finder *f, LLVMValueRef load, LLVMValueRef step) {
+/* At the next barrier or the end of the block: after the other loads, for which threads wait. Of rows,
+ * `further` is what is added to the step; of tiles NULL. */
+static void prefetch(struct finder *f, LLVMValueRef load, LLVMValueRef step, LLVMValueRef further) {
     LLVMBuilderRef b = f->unit->builder;
     LLVMValueRef place = load;
     while (!LLVMIsATerminatorInst(place) && intrinsic_of(place) != INTRINSIC_THREADGROUP_BARRIER)
@@ -216,10 +236,20 @@ static void prefetch(struct finder *f, LLVMValueRef load, LLVMValueRef step) {
     LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(load));
     LLVMTypeRef byte = LLVMInt8TypeInContext(f->unit->context);
     LLVMValueRef next = LLVMBuildGEP2(b, byte, address_of(load), &step, 1, "");
-    /* To read; into the second-level cache, as a tile's rows may share few sets of the first; data. */
-    LLVMValueRef arguments[4] = {next, constant_i32(f->unit, 0), constant_i32(f->unit, 2),
+    if (further) next = LLVMBuildGEP2(b, byte, next, &further, 1, "");
+    int cache = further ? ROW_CACHE : TILE_CACHE;
+    LLVMValueRef arguments[4] = {next, constant_i32(f->unit, 0), constant_i32(f->unit, cache),
                                  constant_i32(f->unit, 1)};
     build_intrinsic(f->unit, PREFETCH, LLVMTypeOf(next), arguments, 4);
+}
+
+/* Of a loop over a row, whose step is constant: several rounds ahead. */
+static void prefetch_row(struct finder *f, LLVMValueRef load, LLVMValueRef step) {
+    if (!LLVMIsAConstantInt(step)) return;
+    int64_t bytes = LLVMConstIntGetSExtValue(step);
+    if (bytes < LEAST_ROW_STEP || bytes > ROW_AHEAD) return;
+    int64_t rounds = ROW_AHEAD / bytes < MOST_ROUNDS ? ROW_AHEAD / bytes : MOST_ROUNDS;
+    prefetch(f, load, step, LLVMConstInt(type_i64(f->unit), (uint64_t)(bytes * (rounds - 1)), false));
 }
 
 static void look_at_block(struct finder *f, int block) {
@@ -230,7 +260,11 @@ static void look_at_block(struct finder *f, int block) {
         LLVMPositionBuilderBefore(f->unit->builder, LLVMGetBasicBlockTerminator(f->before));
         LLVMSetCurrentDebugLocation2(f->unit->builder, NULL);
         LLVMValueRef step = step_of(f, address_of(i), 0);
-        if (step && !LLVMIsNull(step) && uniform_is(&f->flow, step)) prefetch(f, i, step);
+        if (!step || LLVMIsNull(step) || !uniform_is(&f->flow, step)) continue;
+        if (f->has_barrier)
+            prefetch(f, i, step, NULL);
+        else
+            prefetch_row(f, i, step);
     }
 }
 
@@ -287,11 +321,22 @@ static void prefetch_rows(struct simd *s, LLVMValueRef call, LLVMValueRef addres
     }
 }
 
+/* Whether the gang's rounds leave out parts of the row, which other gangs of the group load. Where they do
+ * not, the hardware's prefetcher follows. */
+static bool has_gaps(struct simd *s, LLVMValueRef ahead) {
+    struct span span = shape_span(s, shape_of(s, ahead), 0, s->lanes);
+    LLVMValueRef next = LLVMGetOperand(ahead, 0);
+    int64_t step = LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
+    return span.most - span.least + LINE_BYTES < step;
+}
+
 bool emit_prefetch(struct simd *s, LLVMValueRef i, int chunk) {
     if (strncmp(called_name(i), PREFETCH ".", sizeof PREFETCH) != 0) return false;
     LLVMValueRef address = LLVMGetOperand(i, 0);
     int shape = shape_of(s, address);
-    if (shape == SHAPE_UNIFORM) {
+    if (LLVMConstIntGetZExtValue(LLVMGetOperand(i, 2)) == ROW_CACHE) {
+        if (shape > SHAPE_UNIFORM && has_gaps(s, address)) prefetch_affine(s, i, address, chunk);
+    } else if (shape == SHAPE_UNIFORM) {
         if (chunk == s->first_chunk) prefetch_at(s, i, scalar_of(s, address), 0);
     } else if (shape != SHAPE_VARYING) {
         prefetch_affine(s, i, address, chunk);
