@@ -248,20 +248,27 @@ void cuda_stream_settle(struct cuda_stream *stream, uint64_t pending) {
     pthread_mutex_unlock(&stream->lock);
 }
 
-smelt_status cuda_stream_finish(struct cuda_stream *stream) {
-    struct cuda_gpu *gpu = stream->gpu;
+/* What is pending now, and whether the stream is closed. Fails, with `why` in the message, if its work does
+ * not run, but is recorded. */
+static smelt_status look_at(struct cuda_stream *stream, const char *why, uint64_t *pending, bool *closed) {
     pthread_mutex_lock(&stream->lock);
-    uint64_t count = stream->pending_count;
-    bool closed = stream->closed;
+    *pending = stream->pending_count;
+    *closed = stream->closed;
     pthread_mutex_unlock(&stream->lock);
     if (cuda_stream_records(stream))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: it is recording, so there is nothing to wait for; expected a stream whose "
-                    "recording has ended");
-    if (!closed && cuda_stream_is_captured(stream))
+                    "stream: it is recording, so %s; expected a stream whose recording has ended", why);
+    if (!*closed && cuda_stream_is_captured(stream))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: its owner captures it, so there is nothing to wait for; expected a stream whose "
-                    "capture has ended");
+                    "stream: its owner captures it, so %s; expected a stream whose capture has ended", why);
+    return SMELT_OK;
+}
+
+smelt_status cuda_stream_finish(struct cuda_stream *stream) {
+    struct cuda_gpu *gpu = stream->gpu;
+    uint64_t count;
+    bool closed;
+    TRY(look_at(stream, "there is nothing to wait for", &count, &closed));
     struct trace_span span = trace_begin();
     CUresult result =
         closed ? gpu->driver->event_wait(stream->marker) : gpu->driver->stream_wait(stream->handle);
@@ -273,18 +280,9 @@ smelt_status cuda_stream_finish(struct cuda_stream *stream) {
 
 smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done) {
     struct cuda_gpu *gpu = stream->gpu;
-    pthread_mutex_lock(&stream->lock);
-    uint64_t count = stream->pending_count;
-    bool closed = stream->closed;
-    pthread_mutex_unlock(&stream->lock);
-    if (cuda_stream_records(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: it is recording, so nothing runs on it; expected a stream whose recording has "
-                    "ended");
-    if (!closed && cuda_stream_is_captured(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: its owner captures it, so nothing runs on it; expected a stream whose capture "
-                    "has ended");
+    uint64_t count;
+    bool closed;
+    TRY(look_at(stream, "nothing runs on it", &count, &closed));
     CUresult result =
         closed ? gpu->driver->event_query(stream->marker) : gpu->driver->stream_query(stream->handle);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
