@@ -129,6 +129,16 @@ def test_samples_of_a_point_behind_a_guard_are_speculated_on(scratch):
         expect_in(text, "k.body:3:", "speculation: gangs whose lanes share this quotient")
 
 
+def test_loops_for_few_threads_of_a_large_group_are_written_for_these(scratch):
+    rows = ("for (int k = 0; k < n; k++) {\nthreadgroup_barrier(mem_flags::mem_device);\n"
+            "for (int r = k + 1 + thread_position_in_threadgroup.x; r < n; r += threads_per_threadgroup.x)\n"
+            "for (int c = 0; c < n; c++) out[r * n + c] += x[k * n + c];\n}\n")
+    arguments = "-i n=64 -i x=ones:float32:4096 -o out:float32:4096 --grid 256 --threadgroup 256"
+    for cpu in "sse2", "avx2", "avx512":
+        text = show(scratch, rows, arguments, "--why", SMELT_CPU=cpu)
+        expect_in(text, "k.body:5:", "loop: where lanes of only the first")
+
+
 def test_signed_indexes_do_not_wrap(scratch):
     """What is next to each other is one address and distances from it, although other signed sums wrap."""
     text = show(scratch, "int k = int(i) + n;\nout[i] = x[k] + x[k + 1] + x[k - 2];\n", "-i n=7 " + FLOATS, "--stage", "ir")

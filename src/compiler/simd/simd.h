@@ -195,6 +195,8 @@ LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
 LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk);
 /* Whether a value that is not an operand of the current instruction is available here. */
 bool value_is_here(struct simd *s, LLVMValueRef original);
+/* Whether the code of the block may be jumped over: what it computes is in slots. */
+bool simd_is_skipped(struct simd *s, int place);
 /* Values that the lanes of each simdgroup share (packed.c): vectors with an element for each of the gang's
  * simdgroups. packed_of: the vector of such a value, or of an operand of one. */
 bool packed_is(struct simd *s, LLVMValueRef original);

@@ -123,7 +123,7 @@ LLVMBasicBlockRef simd_block(struct simd *s, const char *name) {
 }
 
 /* A value defined where nothing is skipped is available in all code after it. */
-static bool is_skipped(struct simd *s, int place) {
+bool simd_is_skipped(struct simd *s, int place) {
     bool skipped = false;
     for (int i = 0; i < s->paths.region_words; i++) skipped |= s->paths.blocks[place].regions[i] != 0;
     return skipped;
@@ -132,12 +132,12 @@ static bool is_skipped(struct simd *s, int place) {
 bool value_is_here(struct simd *s, LLVMValueRef original) {
     if (!LLVMIsAInstruction(original)) return true;
     const struct value *v = value_of(s, original);
-    return v->block < 0 || v->block == s->current || v->slot || v->slots || !is_skipped(s, v->block);
+    return v->block < 0 || v->block == s->current || v->slot || v->slots || !simd_is_skipped(s, v->block);
 }
 
 static bool needs_slot(struct simd *s, const struct value *v) {
     const struct path_block *block = &s->paths.blocks[v->block];
-    if (!is_skipped(s, v->block)) return false;
+    if (!simd_is_skipped(s, v->block)) return false;
     for (LLVMUseRef use = LLVMGetFirstUse(v->original); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (LLVMIsAPHINode(user) || LLVMGetInstructionParent(user) != block->block) return true;

@@ -170,7 +170,7 @@ static void write_block_in_parts(struct simd *s, int place, int before, int chun
 
 /* ---- All blocks. */
 
-static void write_once(struct simd *s, int place) {
+static void write_chunks(struct simd *s, int place) {
     int before = -1, chunks = simd_part_chunks(s, place, &before);
     if (chunks < s->chunk_count) {
         write_block_in_parts(s, place, before, chunks);
@@ -214,6 +214,27 @@ LLVMBasicBlockRef control_put_before(struct simd *s, LLVMBasicBlockRef block) {
     LLVMBasicBlockRef question = control_append_block(s, "question");
     LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(block), LLVMBasicBlockAsValue(question));
     return question;
+}
+
+/* The code for the first chunks, if there is any, and that for all. */
+static void write_once(struct simd *s, int place) {
+    int chunks = control_few_chunks(s, place);
+    if (chunks == s->chunk_count) {
+        write_chunks(s, place);
+        return;
+    }
+    struct block *block = &s->blocks[place];
+    LLVMBasicBlockRef question = block->head; /* what leads to the block, also later, leads here */
+    control_make_new_blocks(s, block);
+    LLVMBasicBlockRef few = block->head;
+    s->end_chunk = chunks;
+    write_chunks(s, place);
+    s->end_chunk = s->chunk_count;
+    control_make_new_blocks(s, block);
+    LLVMBasicBlockRef all = block->head;
+    if (!s->refused) write_chunks(s, place);
+    LLVMPositionBuilderAtEnd(s->unit->builder, question);
+    control_ask_for_few(s, place, chunks, few, all);
 }
 
 void control_write_block(struct simd *s, int place) {

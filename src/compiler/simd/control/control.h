@@ -56,4 +56,12 @@ LLVMBasicBlockRef control_put_before(struct simd *s, LLVMBasicBlockRef block);
 /* A loop with tests that wait for one answer is written once without them and once with them. */
 void control_write_block(struct simd *s, int place);
 
+/* ---- idle_chunks.c */
+
+/* The chunks for which the block is written by itself, as it is a loop that often runs for the first ones
+ * alone; all of them if it is not. */
+int control_few_chunks(struct simd *s, int place);
+/* Before the block: branches to `all` if a lane beyond these chunks is on, else to `few`. */
+void control_ask_for_few(struct simd *s, int place, int chunks, LLVMBasicBlockRef few, LLVMBasicBlockRef all);
+
 #endif
