@@ -339,6 +339,8 @@ int simd_narrow_lanes(struct simd *s);
 /* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block
  * that leads to it, if these are not all. */
 int simd_part_chunks(struct simd *s, int place, int *before);
+/* Registers that the values take which a chunk carries around the loop of one block. */
+int simd_carried_registers(struct simd *s, LLVMBasicBlockRef block);
 /* … whether the block is a loop of its own, of instructions that suit, which can be written in parts. */
 bool simd_can_be_in_parts(struct simd *s, int place, bool (*suits)(struct simd *s, LLVMValueRef instruction),
                           int *before);

@@ -54,10 +54,17 @@ static bool has_mask_before(const struct simd *s, int place) {
     return owner > 0 && owner != place && s->blocks[owner].mask_slots;
 }
 
+/* Whether what all chunks carry around the loop fits the registers. Otherwise it lies in memory, and a second
+ * copy of the loop costs the first one more than it gains: LLVM places those values for both. */
+static bool fits(struct simd *s, int place) {
+    int own = simd_carried_registers(s, s->blocks[place].original);
+    return own * s->chunk_count <= s->registers - 4;
+}
+
 static bool suits(struct simd *s, int place) {
     if (s->unit->form != FORM_BEST || s->brief || s->turns || s->chunk_lanes == 1 || s->first_chunk > 0 ||
         s->end_chunk < s->chunk_count || first_chunks(s) == s->chunk_count || !is_loop_by_itself(s, place) ||
-        !has_mask_before(s, place) || !simd_is_skipped(s, place))
+        !has_mask_before(s, place) || !simd_is_skipped(s, place) || !fits(s, place))
         return false;
     bool varies = false;
     FOR_EACH_INSTRUCTION(i, s->blocks[place].original) {

@@ -41,8 +41,7 @@ bool simd_is_alone(struct simd *s, LLVMValueRef i) {
     }
 }
 
-/* Registers that the values take which a chunk carries around the loop. */
-static int carried_registers(struct simd *s, LLVMBasicBlockRef block) {
+int simd_carried_registers(struct simd *s, LLVMBasicBlockRef block) {
     uint64_t bits = 0;
     FOR_EACH_INSTRUCTION(phi, block) {
         if (!LLVMIsAPHINode(phi)) break;
@@ -92,7 +91,7 @@ bool simd_can_be_in_parts(struct simd *s, int place, bool (*suits)(struct simd *
 }
 
 int simd_part_chunks(struct simd *s, int place, int *before) {
-    int registers = s->registers, own = carried_registers(s, s->blocks[place].original);
+    int registers = s->registers, own = simd_carried_registers(s, s->blocks[place].original);
     int chunks = s->chunk_count, from;
     if (!own || own > registers || own * chunks <= registers - 4 ||
         !simd_can_be_in_parts(s, place, simd_is_alone, &from))
