@@ -414,6 +414,10 @@ SMELT_API void smelt_interrupt_raise(smelt_interrupt *interrupt);
 /* A concurrent run may still end as interrupted. May be called in a signal handler. */
 SMELT_API void smelt_interrupt_clear(smelt_interrupt *interrupt);
 SMELT_API bool smelt_interrupt_is_raised(const smelt_interrupt *interrupt);
+/* The process's interrupt that ends a run, as if it were raised, only where code would be compiled. A launch
+ * on a GPU then only enqueues, and its caller need not prepare for a long call: if it returns
+ * SMELT_ERROR_INTERRUPTED, the caller does so and repeats it. Not to be raised, nor released. */
+SMELT_API smelt_interrupt *smelt_interrupt_before_compile(void);
 
 /* ---- Streams, events, recordings ------------------------------------------------------------ */
 

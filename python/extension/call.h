@@ -111,6 +111,8 @@ typedef smelt_status long_call(void *context, smelt_interrupt *interrupt);
  * runs, and its exception is raised (*raised). If it raises nothing, the call is repeated, or ends with a
  * RuntimeError if it may not be (`once`). */
 smelt_status call_watched(long_call *run, void *context, bool once, bool *raised);
+/* The same for a launch on a GPU that need not be waited for: only a compile may take long there. */
+smelt_status call_enqueuing(long_call *run, void *context, bool once, bool *raised);
 /* Only without the GIL: for short calls. */
 smelt_status call_without_gil(long_call *run, void *context, smelt_interrupt *interrupt);
 int interrupt_init(PyObject *module);

@@ -50,7 +50,10 @@ static bool stream_at(int index, int32_t type, int32_t number, smelt_stream **st
     void *native;
     *stream = NULL;
     if (type != DLPACK_CUDA && type != DLPACK_CUDA_MANAGED) return true;
-    PyOS_snprintf(device, sizeof device, "cuda:%d", (int)number);
+    if (number >= 0 && number < 10)
+        memcpy(device, (const char[]){'c', 'u', 'd', 'a', ':', (char)('0' + number), 0}, 7);
+    else
+        PyOS_snprintf(device, sizeof device, "cuda:%d", (int)number);
     return exchange_stream(index, number, &native) && stream_of_native(device, native, stream);
 }
 

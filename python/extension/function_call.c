@@ -156,7 +156,8 @@ PyObject *function_call(PyObject *self, PyObject *arguments, PyObject *keywords)
         bool gpu = strncmp(dispatch.device, "cuda", 4) == 0;
         if (!gpu) dispatch.desc.info = &info;
         if (gpu) dispatch.desc.timeout = limits_timeout(dispatch.desc.timeout);
-        status = call_watched(launch, &dispatch, true, &raised);
+        bool enqueues = gpu && !(dispatch.desc.timeout > 0);
+        status = (enqueues ? call_enqueuing : call_watched)(launch, &dispatch, true, &raised);
         if (!raised && status != SMELT_OK) {
             raise_status(status);
             raised = true;

@@ -106,6 +106,14 @@ smelt_status call_watched(long_call *run, void *context, bool once, bool *raised
     }
 }
 
+smelt_status call_enqueuing(long_call *run, void *context, bool once, bool *raised) {
+    if (!pthread_equal(pthread_self(), main_thread) || active)
+        return call_watched(run, context, once, raised);
+    *raised = false;
+    smelt_status status = call_without_gil(run, context, smelt_interrupt_before_compile());
+    return status == SMELT_ERROR_INTERRUPTED ? call_watched(run, context, once, raised) : status;
+}
+
 bool array_wait(smelt_array *array) {
     bool ready = false;
     if (strcmp(smelt_array_device(array), "cpu") == 0 || !pthread_equal(pthread_self(), main_thread))

@@ -169,7 +169,7 @@ void kernel_note(struct kernel *kernel, const smelt_run_desc *desc, const smelt_
         return;
     }
     memset(last, 0, sizeof *last);
-    PyOS_snprintf(last->device, sizeof last->device, "%s", desc->device);
+    memcpy(last->device, desc->device, strnlen(desc->device, sizeof last->device - 1));
     for (int d = 0; d < 3; d++) {
         int64_t grid = desc->grid[d], group = desc->threadgroup[d] < grid ? desc->threadgroup[d] : grid;
         last->threads[d] = (uint64_t)grid;
@@ -242,7 +242,9 @@ static PyObject *run(struct call *call) {
     if (gpu) call->desc.timeout = limits_timeout(call->desc.timeout);
     struct launching launching = {handle, &call->desc, outputs};
     /* A launch into the caller's arrays cannot be repeated. */
-    smelt_status status = call_watched(launch, &launching, call->out != NULL, &raised);
+    bool enqueues = gpu && !(call->desc.timeout > 0);
+    smelt_status status =
+        (enqueues ? call_enqueuing : call_watched)(launch, &launching, call->out != NULL, &raised);
     if (raised) return NULL;
     if (status != SMELT_OK) return raise_status(status);
     kernel_note(kernel, &call->desc, call->desc.info);

@@ -1,5 +1,6 @@
 /* Streams of GPUs from other libraries. */
 #include "call.h"
+#include "interop.h"
 
 /* Each native stream gets one cached smelt_stream: work on it is then known to be in order, without calls of
  * the driver. Libraries keep few streams and reuse them. */
@@ -8,10 +9,12 @@ static struct {
     char device[32];
     void *native;
     smelt_stream *stream;
+    bool lent; /* torch's memory */
 } kept[KEPT_STREAMS];
 static int kept_count, next_out;
 
-bool stream_of_native(const char *device, void *native, smelt_stream **stream) {
+/* The index of a native stream in the list; -1 with an exception. */
+static int keep(const char *device, void *native) {
     int i = 0;
     while (i < kept_count && !(kept[i].native == native && strcmp(kept[i].device, device) == 0)) i++;
     if (i == kept_count) {
@@ -19,7 +22,7 @@ bool stream_of_native(const char *device, void *native, smelt_stream **stream) {
         smelt_status status = smelt_stream_from_native(device, native, &made);
         if (status != SMELT_OK) {
             raise_status(status);
-            return false;
+            return -1;
         }
         if (kept_count == KEPT_STREAMS) {
             i = next_out++ % KEPT_STREAMS;
@@ -30,9 +33,15 @@ bool stream_of_native(const char *device, void *native, smelt_stream **stream) {
         PyOS_snprintf(kept[i].device, sizeof kept[i].device, "%s", device);
         kept[i].native = native;
         kept[i].stream = made;
+        kept[i].lent = false;
     }
-    *stream = smelt_stream_retain(kept[i].stream);
-    return true;
+    return i;
+}
+
+bool stream_of_native(const char *device, void *native, smelt_stream **stream) {
+    int i = keep(device, native);
+    if (i >= 0) *stream = smelt_stream_retain(kept[i].stream);
+    return i >= 0;
 }
 
 /* The attribute as an address, of an object that has it. */
@@ -88,6 +97,7 @@ static PyObject *function_in(const char *module_name, const char *name) {
 
 static bool torch_stream(int ordinal, void **native) {
     static PyObject *current;
+    if (torch_exchange_stream(ordinal, native)) return true;
     if (!current) current = function_in("torch._C", "_cuda_getCurrentRawStream");
     PyObject *index = current ? PyLong_FromLong(ordinal) : NULL;
     PyObject *address = index ? PyObject_CallFunctionObjArgs(current, index, NULL) : NULL;
@@ -140,10 +150,17 @@ static void give_to_torch(void *context, void *address) {
     PyGILState_Release(state);
 }
 
-static bool lend_memory(smelt_stream *stream, int ordinal) {
+/* torch's stream, with its memory. */
+static bool stream_of_torch(const char *device, int ordinal, void *native, smelt_stream **stream) {
     const smelt_stream_memory memory = {take_of_torch, give_to_torch, (void *)(intptr_t)ordinal};
-    smelt_status status = smelt_stream_set_memory(stream, &memory);
-    if (status != SMELT_OK) raise_status(status);
+    int i = keep(device, native);
+    if (i < 0) return false;
+    smelt_status status = kept[i].lent ? SMELT_OK : smelt_stream_set_memory(kept[i].stream, &memory);
+    kept[i].lent = status == SMELT_OK;
+    if (status == SMELT_OK)
+        *stream = smelt_stream_retain(kept[i].stream);
+    else
+        raise_status(status);
     return status == SMELT_OK;
 }
 
@@ -152,8 +169,8 @@ bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **str
     *stream = NULL;
     if (strncmp(device, "cuda", 4) != 0) return true;
     int ordinal = device[4] == ':' ? atoi(device + 5) : 0;
-    if (kind == KIND_TORCH ? torch_stream(ordinal, &native) : kind == KIND_CUPY && cupy_stream(&native))
-        return stream_of_native(device, native, stream) &&
-               (kind != KIND_TORCH || lend_memory(*stream, ordinal));
+    if (kind == KIND_TORCH && torch_stream(ordinal, &native))
+        return stream_of_torch(device, ordinal, native, stream);
+    if (kind == KIND_CUPY && cupy_stream(&native)) return stream_of_native(device, native, stream);
     return true;
 }

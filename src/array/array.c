@@ -84,6 +84,13 @@ struct shape_text shape_print(const smelt_shape *shape) {
     return out;
 }
 
+/* malloc, here and for arrays: glibc's calloc does not reuse what the thread has just freed. */
+struct memory *memory_new(void) {
+    struct memory *memory = malloc(sizeof *memory);
+    if (memory) *memory = (struct memory){.references = 1};
+    return memory;
+}
+
 void memory_retain(struct memory *memory) {
     atomic_fetch_add(&memory->references, 1);
 }
@@ -104,14 +111,10 @@ void memory_release(struct memory *memory) {
 
 smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const smelt_shape *shape,
                         const int64_t *strides, int64_t size, char *data) {
-    smelt_array *array = calloc(1, sizeof *array);
+    smelt_array *array = malloc(sizeof *array);
     if (!array) return NULL;
-    atomic_init(&array->references, 1);
-    array->dtype = dtype;
-    array->shape = *shape;
-    array->size = size;
-    array->data = data;
-    array->memory = memory;
+    *array = (smelt_array){
+        .references = 1, .dtype = dtype, .shape = *shape, .size = size, .data = data, .memory = memory};
     if (strides)
         memcpy(array->strides, strides, (size_t)shape->ndim * sizeof *strides);
     else
@@ -143,7 +146,7 @@ smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_arra
     size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
     /* aligned_alloc needs a multiple; an empty array still gets an address. */
     size_t rounded = (bytes + ARRAY_PADDING + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    struct memory *memory = calloc(1, sizeof *memory);
+    struct memory *memory = memory_new();
     bool possible = bytes <= PTRDIFF_MAX - 2 * HUGE_PAGE;
     size_t capacity = 0;
     char *data = memory && possible ? allocate(rounded, &capacity) : NULL;
@@ -154,7 +157,6 @@ smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_arra
         return fail(SMELT_ERROR_OUT_OF_MEMORY, "an array of shape %s of %s needs %zu bytes: out of memory",
                     shape_print(&shape).text, smelt_dtype_name(dtype), bytes);
     }
-    atomic_init(&memory->references, 1);
     memory->start = data;
     memory->bytes = bytes;
     memory->capacity = capacity;
@@ -215,13 +217,12 @@ smelt_status array_borrow(const char *what, smelt_dtype dtype, const smelt_shape
                   !__builtin_mul_overflow(low, bytes, &low));
     if (!counted)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: the strides span more than 2^63 - 1 bytes", what);
-    struct memory *memory = calloc(1, sizeof *memory);
+    struct memory *memory = memory_new();
     smelt_array *made = memory ? array_over(memory, dtype, shape, strides, size, data) : NULL;
     if (!made) {
         free(memory);
         return fail_out_of_memory(sizeof *made);
     }
-    atomic_init(&memory->references, 1);
     memory->start = data ? (char *)data + low : NULL; /* low counts bytes here */
     memory->bytes = size ? (size_t)span : 0;
     memory->release = release;

@@ -58,6 +58,8 @@ struct memory {
     void *use;                        /* the space's own: streams that used it */
 };
 
+/* With one reference, otherwise empty; NULL: out of memory. */
+struct memory *memory_new(void);
 void memory_retain(struct memory *memory);
 void memory_release(struct memory *memory);
 

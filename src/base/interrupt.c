@@ -11,6 +11,8 @@ struct smelt_interrupt {
     atomic_bool raised;
 };
 
+static smelt_interrupt before_compile = {.references = 1};
+
 static _Thread_local smelt_interrupt *of_call __attribute__((tls_model("initial-exec")));
 
 /* Counts raises. A semaphore: posting is all that a signal handler may do. */
@@ -80,6 +82,15 @@ smelt_interrupt *interrupt_of_call(void) {
 smelt_status interrupt_check(void) {
     if (!interrupt_is_raised(of_call)) return SMELT_OK;
     return fail(SMELT_ERROR_INTERRUPTED, "the call was interrupted");
+}
+
+smelt_interrupt *smelt_interrupt_before_compile(void) {
+    return &before_compile;
+}
+
+smelt_status interrupt_check_compile(void) {
+    if (of_call != &before_compile) return SMELT_OK;
+    return fail(SMELT_ERROR_INTERRUPTED, "the call ended where code must be compiled");
 }
 
 smelt_status interrupt_status(const char *kernel, smelt_status status) {

@@ -19,6 +19,9 @@ smelt_interrupt *interrupt_of_call(void);
 /* INTERRUPTED if it is raised. */
 smelt_status interrupt_check(void);
 
+/* INTERRUPTED if the call ends where it would compile code, or wait for that. */
+smelt_status interrupt_check_compile(void);
+
 /* The result of a call for a kernel for `status`: INTERRUPTED gets the kernel's name in the message. */
 smelt_status interrupt_status(const char *kernel, smelt_status status);
 

@@ -71,11 +71,14 @@ static smelt_status device_of(DLDevice device, char *name, size_t size) {
     switch (device.device_type) {
     case kDLCPU:
     case kDLCUDAHost:
-        snprintf(name, size, "cpu");
+        memcpy(name, "cpu", sizeof "cpu");
         return SMELT_OK;
     case kDLCUDA:
     case kDLCUDAManaged:
-        snprintf(name, size, "cuda:%d", (int)device.device_id);
+        if (device.device_id >= 0 && device.device_id < 10) /* at once, as every import does it */
+            memcpy(name, (const char[]){'c', 'u', 'd', 'a', ':', (char)('0' + device.device_id), 0}, 7);
+        else
+            snprintf(name, size, "cuda:%d", (int)device.device_id);
         return SMELT_OK;
     default:
         return fail(SMELT_ERROR_UNSUPPORTED,
@@ -191,7 +194,7 @@ static smelt_status export(smelt_array *array, smelt_stream *stream, struct expo
     DLDevice device;
     TRY(smelt_dlpack_device(smelt_array_device(array), &device.device_type, &device.device_id));
     if (space) TRY(space->order(array->memory, stream, false));
-    struct exported *made = calloc(1, sizeof *made + 2 * (size_t)ndim * sizeof *made->sizes);
+    struct exported *made = malloc(sizeof *made + 2 * (size_t)ndim * sizeof *made->sizes);
     if (!made) return fail_out_of_memory(sizeof *made);
     made->array = smelt_array_retain(array);
     memcpy(made->sizes, array->shape.size, (size_t)ndim * sizeof *made->sizes);
@@ -251,6 +254,10 @@ static bool is_cuda(const char *device, int32_t *number) {
     *number = 0;
     if (strncmp(device, "cuda", 4) != 0 || !device[4]) return strcmp(device, "cuda") == 0;
     if (device[4] != ':' || !isdigit((unsigned char)device[5])) return false;
+    if (!device[6]) {
+        *number = device[5] - '0';
+        return true;
+    }
     long ordinal = strtol(device + 5, &end, 10);
     *number = (int32_t)ordinal;
     return !*end && ordinal <= INT32_MAX;

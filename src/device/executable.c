@@ -1,5 +1,6 @@
 #include "device/executable.h"
 #include "base/background.h"
+#include "base/interrupt.h"
 #include "base/trace.h"
 #include "device/effort.h"
 
@@ -110,6 +111,7 @@ static smelt_status make_code(struct executable *executable, const struct code_s
     const struct code_source *source = &executable->source;
     struct image image = {0};
     *cache_hit = false;
+    TRY(interrupt_check_compile());
     TRY(source->compile(source->context, device->target, shape, values, effort, &image, cache_hit));
     struct code_head *code = calloc(1, device->code_bytes);
     if (!code) {
@@ -285,6 +287,7 @@ static smelt_status find_code(struct executable *executable, const struct code_s
         return SMELT_OK;
     }
     struct better_code *better = find_better(atomic_load(&executable->better), shape);
+    if (better) TRY(interrupt_check_compile());
     if (better && preparation) preparation->compiled = true;
     if (better) TRY(background_wait(&better->job));
     *out = executable_find(executable, shape, false);

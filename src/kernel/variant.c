@@ -1,6 +1,7 @@
 /* Variants of a kernel: one entry for each combination of dtypes and templates. */
 #include "array/array.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "device/executable.h"
 #include "kernel/kernel.h"
 #include "kernel/trace.h"
@@ -164,6 +165,7 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
     struct variant *found = find_variant(kernel, key, desc);
     pthread_mutex_unlock(&kernel->loaded.lock);
     if (!found) {
+        TRY(interrupt_check_compile());
         double start = clock_seconds();
         struct variant *made = NULL;
         struct trace_span span = trace_begin();

@@ -345,6 +345,57 @@ static void who_waits_for_his_turn_is_interrupted(void **state) {
     smelt_interrupt_release(raiser.interrupt);
 }
 
+/* For callers that prepare for a long call only if code is missing. */
+static void a_run_ends_before_it_compiles(void **state) {
+    struct run run = {.kernel = &endless[0],
+                      .device = *state,
+                      .groups = 1,
+                      .value = 1,
+                      .interrupt = smelt_interrupt_before_compile()};
+    smelt_kernel *kernel = kernel_of(run.kernel);
+    run_it(&run, kernel);
+    expect_interrupted(&run);
+    assert_false(smelt_interrupt_is_raised(run.interrupt));
+    run.interrupt = NULL;
+    run_it(&run, kernel);
+    OK(run.status);
+    run.interrupt = smelt_interrupt_before_compile();
+    run_it(&run, kernel); /* the code is there */
+    OK(run.status);
+    smelt_kernel_release(kernel);
+}
+
+static void a_run_ends_before_it_compiles_for_other_sizes(void **state) {
+    smelt_library *library;
+    smelt_function *function;
+    smelt_array *out = filled(256, 0);
+    smelt_interrupt *interrupt = smelt_interrupt_before_compile();
+    smelt_library_desc text = {.source = "kernel void ones(device float *out, uint i "
+                                         "[[thread_position_in_grid]]) { out[i] = 1; }"};
+    OK(smelt_library_create(&text, &library));
+    OK(smelt_library_function(library, &(smelt_function_desc){.name = "ones"}, &function));
+    for (int64_t size = 32; size >= 16; size /= 2) {
+        smelt_dispatch_desc desc = {.device = *state,
+                                    .grid = {256},
+                                    .threadgroup = {size == 32 ? 32 : 24},
+                                    .buffers = {{.array = out}},
+                                    .interrupt = interrupt};
+        bool missing = size == 32 || strcmp(*state, "cpu") == 0; /* the scalar engine has one code */
+        OK(smelt_array_fill(out, 0));
+        assert_int_equal(smelt_function_run(function, &desc), missing ? SMELT_ERROR_INTERRUPTED : SMELT_OK);
+        if (missing) assert_float_equal(((float *)smelt_array_data(out))[0], 0, 0);
+        desc.interrupt = NULL;
+        OK(smelt_function_run(function, &desc));
+        desc.interrupt = interrupt;
+        OK(smelt_array_fill(out, 0));
+        OK(smelt_function_run(function, &desc));
+        assert_float_equal(((float *)smelt_array_data(out))[255], 1, 0);
+    }
+    smelt_array_release(out);
+    smelt_function_release(function);
+    smelt_library_release(library);
+}
+
 int main(void) {
     smelt_set_kernel_log(drop_line, NULL);
     smelt_set_log(drop_log, NULL);
@@ -355,6 +406,8 @@ int main(void) {
         BOTH(raised_before_and_cleared),
         BOTH(functions_are_interrupted),
         BOTH(who_waits_for_his_turn_is_interrupted),
+        BOTH(a_run_ends_before_it_compiles),
+        BOTH(a_run_ends_before_it_compiles_for_other_sizes),
     };
     return cmocka_run_group_tests_name("interrupts", tests, open_square, NULL);
 }

@@ -317,6 +317,12 @@ smelt_status cuda_enter(struct cuda_gpu *gpu, CUcontext *previous) {
     return status;
 }
 
+bool cuda_is_ready(struct cuda_gpu *gpu) {
+    return !atomic_load_explicit(&forked, memory_order_relaxed) &&
+           atomic_load_explicit(&gpu->opened, memory_order_acquire) &&
+           !atomic_load_explicit(&gpu->lost, memory_order_acquire);
+}
+
 bool cuda_enter_release(struct cuda_gpu *gpu, uint32_t epoch, CUcontext *previous) {
     if (atomic_load_explicit(&forked, memory_order_relaxed)) return false;
     if (atomic_load(&gpu->epoch) != epoch) return false;

@@ -79,6 +79,9 @@ struct cuda_entry {
 smelt_status cuda_enter_both(struct cuda_gpu *gpu, struct cuda_gpu *other, struct cuda_entry *entry);
 void cuda_leave_both(struct cuda_entry *entry);
 
+/* Whether cuda_enter would succeed, without calls of the driver. */
+bool cuda_is_ready(struct cuda_gpu *gpu);
+
 /* The same, to release objects of `epoch`: false, without touching the thread's message, if a reset has
  * destroyed them. */
 bool cuda_enter_release(struct cuda_gpu *gpu, uint32_t epoch, CUcontext *previous);

@@ -105,10 +105,9 @@ void cuda_scratch_give(struct cuda_stream *stream, CUdeviceptr address) {
 /* ---- Arrays. */
 
 static struct cuda_use *use_create(struct cuda_gpu *gpu) {
-    struct cuda_use *use = calloc(1, sizeof *use);
+    struct cuda_use *use = malloc(sizeof *use);
     if (!use) return NULL;
-    use->gpu = gpu;
-    use->epoch = atomic_load(&gpu->epoch);
+    *use = (struct cuda_use){.gpu = gpu, .epoch = atomic_load(&gpu->epoch)};
     pthread_mutex_init(&use->lock, NULL);
     return use;
 }
@@ -151,7 +150,7 @@ void cuda_memory_give_all(struct cuda_gpu *gpu) {
 /* An array over a block that `stream` writes first. NULL: no memory on the host. */
 static smelt_array *array_over_block(struct cuda_stream *stream, smelt_dtype dtype, const smelt_shape *shape,
                                      int64_t size, CUdeviceptr address) {
-    struct memory *memory = calloc(1, sizeof *memory);
+    struct memory *memory = memory_new();
     struct cuda_use *use = memory ? use_create(stream->gpu) : NULL;
     smelt_array *made = use ? array_over(memory, dtype, shape, NULL, size, (char *)(uintptr_t)address) : NULL;
     if (!made) {
@@ -159,7 +158,6 @@ static smelt_array *array_over_block(struct cuda_stream *stream, smelt_dtype dty
         free(memory);
         return NULL;
     }
-    atomic_init(&memory->references, 1);
     memory->start = made->data;
     memory->bytes = (size_t)size * smelt_dtype_bytes(dtype);
     memory->space = &stream->gpu->space;
@@ -300,15 +298,35 @@ smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready) {
     return status;
 }
 
+/* With the lock held. */
+static void set_home(struct cuda_use *use, struct cuda_stream *stream) {
+    if (use->home == stream) return;
+    if (use->home) cuda_stream_release(use->home);
+    use->home = cuda_stream_retain(stream);
+}
+
 smelt_status cuda_memory_order(struct memory *memory, struct cuda_stream *stream, bool home) {
     struct cuda_use *use = memory->use;
     TRY(cuda_memory_use(memory, stream, true));
     if (!home) return SMELT_OK;
     pthread_mutex_lock(&use->lock);
-    if (use->home) cuda_stream_release(use->home);
-    use->home = cuda_stream_retain(stream);
+    set_home(use, stream);
     pthread_mutex_unlock(&use->lock);
     return SMELT_OK;
+}
+
+bool cuda_memory_order_alone(struct memory *memory, struct cuda_stream *stream, bool home) {
+    struct cuda_use *use = memory->use;
+    uint32_t epoch = atomic_load(&use->gpu->epoch);
+    if (use->epoch != epoch || stream->epoch != epoch || cuda_stream_records(stream)) return false;
+    pthread_mutex_lock(&use->lock);
+    /* Releasing another home may need the driver. */
+    bool alone = (!use->writer || use->writer == stream) && !use->reader_count &&
+                 !(home && use->home && use->home != stream);
+    if (alone && !use->writer) use->writer = cuda_stream_retain(stream);
+    if (alone && home) set_home(use, stream);
+    pthread_mutex_unlock(&use->lock);
+    return alone;
 }
 
 /* ---- Release. */
@@ -373,11 +391,17 @@ static void release_block(struct cuda_use *use, CUdeviceptr address) {
     cuda_note(gpu, gpu->driver->release(address, stream->handle));
 }
 
+/* Whether its owner's stream alone used borrowed memory, and so need not be told of its release. */
+static bool stays_in_order(const struct memory *memory) {
+    const struct cuda_use *use = memory->use;
+    return memory->borrowed && use->home && !use->reader_count && (!use->writer || use->writer == use->home);
+}
+
 void cuda_memory_release(struct memory *memory) {
     struct cuda_use *use = memory->use;
     CUcontext previous;
-    unlist_block(use);
-    if (cuda_enter_release(use->gpu, use->epoch, &previous)) {
+    if (!memory->borrowed) unlist_block(use);
+    if (!stays_in_order(memory) && cuda_enter_release(use->gpu, use->epoch, &previous)) {
         if (!memory->borrowed)
             release_block(use, (CUdeviceptr)(uintptr_t)memory->start);
         else if (memory->release && use->home)

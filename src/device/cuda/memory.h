@@ -42,6 +42,9 @@ smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready);
 
 /* struct memory_space's `order`, on a stream of the memory's GPU. */
 smelt_status cuda_memory_order(struct memory *memory, struct cuda_stream *stream, bool home);
+/* The same where no other stream uses the memory, so that the driver has nothing to do: the GPU need not be
+ * entered. False: nothing was done. */
+bool cuda_memory_order_alone(struct memory *memory, struct cuda_stream *stream, bool home);
 
 /* struct memory_space. */
 smelt_status cuda_memory_adopt(const struct memory_space *space, struct memory *memory);

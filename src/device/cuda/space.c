@@ -32,11 +32,16 @@ static void trace(struct trace_span span, const char *what, const struct memory_
 }
 
 static smelt_status order(struct memory *memory, smelt_stream *asked, bool home) {
+    struct cuda_gpu *gpu = cuda_gpu_of_space(memory->space);
     struct cuda_stream *stream;
     CUcontext previous;
-    TRY(cuda_stream_enter(cuda_gpu_of_space(memory->space), asked, &stream, &previous));
+    /* The common case: a tensor of the stream that comes or goes. */
+    if (asked && asked->device == &gpu->device && cuda_is_ready(gpu) &&
+        cuda_memory_order_alone(memory, cuda_stream_of(asked), home))
+        return SMELT_OK;
+    TRY(cuda_stream_enter(gpu, asked, &stream, &previous));
     smelt_status status = cuda_memory_order(memory, stream, home);
-    cuda_leave(cuda_gpu_of_space(memory->space), previous);
+    cuda_leave(gpu, previous);
     return status;
 }
 
