@@ -66,8 +66,6 @@ void dlpack_read_only(const char *what);
 
 bool torch_import(PyObject *o, const struct request *request, smelt_array **array);
 PyObject *torch_export(smelt_array *array); /* takes the array */
-/* torch's current stream on a GPU by its exchange; false, without an exception: torch has none. */
-bool torch_exchange_stream(int ordinal, void **native);
 
 /* ---- interop.c */
 

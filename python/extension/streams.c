@@ -1,6 +1,5 @@
 /* Streams of GPUs from other libraries. */
 #include "call.h"
-#include "interop.h"
 
 /* Each native stream gets one cached smelt_stream: work on it is then known to be in order, without calls of
  * the driver. Libraries keep few streams and reuse them. */
@@ -97,7 +96,6 @@ static PyObject *function_in(const char *module_name, const char *name) {
 
 static bool torch_stream(int ordinal, void **native) {
     static PyObject *current;
-    if (torch_exchange_stream(ordinal, native)) return true;
     if (!current) current = function_in("torch._C", "_cuda_getCurrentRawStream");
     PyObject *index = current ? PyLong_FromLong(ordinal) : NULL;
     PyObject *address = index ? PyObject_CallFunctionObjArgs(current, index, NULL) : NULL;

@@ -98,13 +98,6 @@ bool torch_import(PyObject *o, const struct request *request, smelt_array **arra
     return import_resolved(o, "resolve_conj", request, array);
 }
 
-bool torch_exchange_stream(int ordinal, void **native) {
-    int index = exchange();
-    bool found = index >= 0 && exchange_stream(index, ordinal, native);
-    if (!found) PyErr_Clear();
-    return found;
-}
-
 PyObject *torch_export(smelt_array *array) {
     int index = exchange();
     return index >= 0 ? exchange_export(index, array)
