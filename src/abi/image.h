@@ -61,7 +61,8 @@ bool image_serves_all(uint32_t engine, const struct code_shape *shape);
 enum compile_effort {
     COMPILE_BEST,
     COMPILE_QUICK_IF_LARGE, /* quick code if the best takes long to compile, judged by the kernel's size */
-    COMPILE_QUICK
+    COMPILE_QUICK,
+    COMPILE_RECALL /* the best, and only if a cache has it: else NO_COMPILER. For device sources */
 };
 
 /* ABSENT: the function constant that guards the argument is false. */

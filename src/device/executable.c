@@ -16,6 +16,7 @@ struct better_code {
     /* Of code for given values. */
     const struct code_head *general;
     struct known_values values;
+    enum know_how how;
     known_code_function *done;
     void *context;
 };
@@ -217,12 +218,13 @@ static smelt_status make_known(struct background_job *job) {
     struct better_code *better = (struct better_code *)job;
     struct code_head *code = NULL;
     bool cache_hit;
+    bool recall = better->how == KNOW_FROM_CACHE;
     struct trace_span span = trace_begin();
     smelt_status status = make_code(better->executable, &better->shape, better->general, &better->values,
-                                    COMPILE_BEST, true, &code, &cache_hit);
-    if (span.capture) trace_better(span, better->executable, cache_hit, status);
+                                    recall ? COMPILE_RECALL : COMPILE_BEST, true, &code, &cache_hit);
+    if (span.capture && !(recall && !code)) trace_better(span, better->executable, cache_hit, status);
     if (status == SMELT_ERROR_INTERRUPTED) return status;
-    if (status != SMELT_OK)
+    if (status != SMELT_OK && !recall)
         log_line(SMELT_LOG_INFO, "kernel '%s' has no code for its arguments' values: %s",
                  better->executable->name, smelt_error());
     better->done(better->context, code);
@@ -230,7 +232,8 @@ static smelt_status make_known(struct background_job *job) {
 }
 
 void executable_know(struct executable *executable, const struct code_head *general,
-                     const struct known_values *values, bool now, known_code_function *done, void *context) {
+                     const struct known_values *values, enum know_how how, known_code_function *done,
+                     void *context) {
     struct better_code *made = executable->source.hold ? calloc(1, sizeof *made) : NULL;
     if (!made) return;
     *made = (struct better_code){.job = {.run = make_known, .hold = hold, .let_go = let_go},
@@ -238,11 +241,12 @@ void executable_know(struct executable *executable, const struct code_head *gene
                                  .shape = general->shape,
                                  .general = general,
                                  .values = *values,
+                                 .how = how,
                                  .done = done,
                                  .context = context};
     made->next = atomic_load(&executable->better);
     while (!atomic_compare_exchange_weak(&executable->better, &made->next, made)) continue;
-    if (now)
+    if (how == KNOW_NOW)
         (void)background_wait(&made->job);
     else
         background_start(&made->job);

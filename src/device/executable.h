@@ -61,12 +61,14 @@ smelt_status executable_compile(struct executable *executable, const struct code
  * so many seconds (at most one), or as soon as a call with 0 seconds asks for the same code. */
 void executable_improve(struct executable *executable, const struct code_shape *shape, double seconds);
 
-/* Compiles code for the shape of `general` and these values in the background, if that has not been asked for
- * before; or now. `done` is called with the code, or with NULL after a failure, which is not reported; not at
- * all if the process ends before. executable_find does not find such code. */
+/* Compiles code for the shape of `general` and these values, in the background or now, or takes it from the
+ * cache in the background. `done` is called with the code, or with NULL after a failure, which is not
+ * reported; not at all if the process ends before. executable_find does not find such code. */
+enum know_how { KNOW_BY_COMPILE, KNOW_NOW, KNOW_FROM_CACHE };
 typedef void known_code_function(void *context, struct code_head *code);
 void executable_know(struct executable *executable, const struct code_head *general,
-                     const struct known_values *values, bool now, known_code_function *done, void *context);
+                     const struct known_values *values, enum know_how how, known_code_function *done,
+                     void *context);
 
 /* Waits for all compiles in the background; the first failure of one. INTERRUPTED. */
 smelt_status executable_wait(struct executable *executable);

@@ -55,7 +55,8 @@ static bool recall(struct hash key, struct image *image) {
 bool code_recall(struct hash bitcode, const struct code_options *options, const char *cpu,
                  struct image *image) {
     if (recall(image_key(bitcode, options, cpu, false), image)) return true;
-    return options->effort != COMPILE_BEST && recall(image_key(bitcode, options, cpu, true), image);
+    bool quick = options->effort != COMPILE_BEST && options->effort != COMPILE_RECALL;
+    return quick && recall(image_key(bitcode, options, cpu, true), image);
 }
 
 static bool recall_installed(struct hash key, struct image *image) {
@@ -76,6 +77,10 @@ bool code_recall_installed(struct hash key, const struct code_options *options, 
     if (image->alone) return true;
     image_free(image);
     return false;
+}
+
+smelt_status code_fail_recall(const struct code_options *options) {
+    return fail(SMELT_ERROR_NO_COMPILER, "kernel '%s': the cache does not have its code", options->name);
 }
 
 void code_collect(struct hash key, const struct code_options *options, const char *cpu,
@@ -214,6 +219,7 @@ smelt_status code_make_once(struct bytes bitcode, struct hash key, const struct 
     struct once *mine = NULL;
     *ready = code_recall(key, options, cpu, image);
     if (*ready) return SMELT_OK;
+    if (options->effort == COMPILE_RECALL) return code_fail_recall(options);
     TRY(code_begin(key, options, cpu, &mine, image));
     *ready = !mine;
     if (*ready) return SMELT_OK;

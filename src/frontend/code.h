@@ -29,6 +29,9 @@ bool code_recall(struct hash key, const struct code_options *options, const char
 bool code_recall_installed(struct hash key, const struct code_options *options, const char *cpu,
                            struct image *image);
 
+/* Where COMPILE_RECALL finds nothing. */
+smelt_status code_fail_recall(const struct code_options *options);
+
 /* For the step of the build that collects codes: stores one to be installed, unless it is quick code
  * or for given values. */
 void code_collect(struct hash key, const struct code_options *options, const char *cpu,

@@ -261,7 +261,9 @@ smelt_status compile_entry(const struct translation *translation, const struct e
     const struct compiler *compiler;
     TRY(complete_text(translation, entry, &text));
     *cache_hit = recall_image(translation, &text, options, target_cpu(), image);
-    smelt_status status = *cache_hit ? SMELT_OK : clang_find(&clang);
+    smelt_status status = SMELT_OK;
+    if (!*cache_hit)
+        status = options->effort == COMPILE_RECALL ? code_fail_recall(options) : clang_find(&clang);
     if (!*cache_hit && status == SMELT_OK) status = compiler_open(&compiler);
     if (!*cache_hit && status == SMELT_OK) {
         struct clang_job job = {translation,        &clang, &text, options->name, .options = options,

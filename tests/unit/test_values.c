@@ -45,17 +45,21 @@ static int set_up(void **state) {
     return 0;
 }
 
-/* Each of its own text. */
-static smelt_kernel *make_kernel(int *added) {
-    static int made;
+static smelt_kernel *kernel_of(int added) {
     char body[1000];
-    *added = (int)(time(NULL) % 100000) * 10 + made++ % 10;
-    snprintf(body, sizeof body, BODY, SOURCES, *added);
+    snprintf(body, sizeof body, BODY, SOURCES, added);
     smelt_kernel *kernel;
     OK(smelt_kernel_create(
         &(smelt_kernel_desc){.name = "sized", .source = body, .inputs = {"a", "sizes"}, .outputs = {"out"}},
         &kernel));
     return kernel;
+}
+
+/* Each of its own text. */
+static smelt_kernel *make_kernel(int *added) {
+    static int made;
+    *added = (int)(time(NULL) % 100000) * 10 + made++ % 10;
+    return kernel_of(*added);
 }
 
 static float element(int i) {
@@ -129,8 +133,15 @@ static void time_spent_asks_for_code(void **state) {
     for (int i = 0; i < 400 && !atomic_load(&compiled); i++) run_for_long(kernel, added, a, 7, 5);
     assert_int_equal(atomic_load(&compiled), 1);
     assert_true(run(kernel, added, a, 5, 1, 1));
+    /* The next process, or kernel, finds it in the cache. */
+    smelt_kernel *again = kernel_of(added);
+    assert_true(run(again, added, a, 5000, 7, 3));
+    OK(smelt_kernel_wait(again, NULL));
+    assert_int_equal(atomic_load(&compiled), 2);
+    assert_true(run(again, added, a, 5000, 7, 3));
     smelt_array_release(a);
     smelt_kernel_release(kernel);
+    smelt_kernel_release(again);
 }
 
 static void nothing_is_compiled_where_that_is_turned_off(void **state) {

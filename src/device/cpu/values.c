@@ -28,6 +28,11 @@
 #define COMPILE_SECONDS 0.02
 #define COMPILE_SECONDS_PER_BYTE 4e-6
 
+/* The code may be in the disk cache, from an earlier process: it is looked up after this time, which is
+ * longer than that takes; of so many sets at most, as each look-up keeps some memory. */
+#define RECALL_SECONDS 0.002
+#define MOST_RECALLS 16
+
 /* Launches of a new code that are measured, and how much longer it may take, since times vary. */
 #define TRIALS 5
 #define MOST_RATIO 1.1
@@ -35,7 +40,7 @@
 enum set_state {
     SET_EMPTY,
     SET_GATHERS,  /* launches run general code, and their times are added up */
-    SET_COMPILES, /* in the background. From here on, the values do not change */
+    SET_COMPILES, /* in the background, or is looked up. From here on, the values do not change */
     SET_TRIED,    /* launches run the new code, and are measured */
     SET_KNOWN,    /* launches run the new code */
     SET_GENERAL   /* launches run general code: the new one is slower, or its compile failed */
@@ -51,6 +56,8 @@ struct set {
     uint64_t threads;        /* of the launch of general code with the least time per thread */
     double general, known;   /* least seconds per thread */
     int trials;
+    bool recalled; /* the cache was asked; until its answer, `recalls`, too */
+    bool recalls;
 };
 
 struct value_sets {
@@ -58,6 +65,7 @@ struct value_sets {
     const struct code *general;
     pthread_mutex_t lock; /* for everything of a set but its state; only tried */
     uint64_t launches;
+    int recalls;
     struct set sets[MOST_SETS];
 };
 
@@ -158,16 +166,20 @@ static bool is_as_good(const struct image *general, const struct image *known) {
 
 static void receive(void *context, struct code_head *code) {
     struct set *set = context;
-    bool good = code && is_as_good(&code->general->image, &code->image);
+    bool recalls = set->recalls, good = code && is_as_good(&code->general->image, &code->image);
     if (good) set->code = (const struct code *)code;
     if (good) log_line(SMELT_LOG_INFO, "kernel '%s' has code for its arguments' values", set->kernel);
-    atomic_store_explicit(&set->state, good ? SET_TRIED : SET_GENERAL, memory_order_release);
+    set->recalls = false;
+    enum set_state without = recalls && !code ? SET_GATHERS : SET_GENERAL;
+    atomic_store_explicit(&set->state, good ? SET_TRIED : without, memory_order_release);
 }
 
-static void compile(struct value_sets *sets, struct set *set, bool now) {
+static void compile(struct value_sets *sets, struct set *set, enum know_how how) {
+    set->recalls = how == KNOW_FROM_CACHE;
+    set->recalled |= set->recalls;
     set->kernel = sets->executable->name;
     atomic_store_explicit(&set->state, SET_COMPILES, memory_order_release);
-    executable_know(sets->executable, &sets->general->head, &set->values, now, receive, set);
+    executable_know(sets->executable, &sets->general->head, &set->values, how, receive, set);
 }
 
 /* ---- Sets, with the lock held. */
@@ -186,6 +198,7 @@ static struct set *gathering(struct value_sets *sets, const struct known_values 
     oldest->values = *values;
     oldest->seconds = oldest->general = oldest->known = 0;
     oldest->trials = 0;
+    oldest->recalled = false;
     atomic_store_explicit(&oldest->state, SET_GATHERS, memory_order_relaxed);
     return oldest;
 }
@@ -203,7 +216,13 @@ static void note_general(struct value_sets *sets, const struct known_values *val
         set->threads = threads;
     }
     double size = (double)sets->general->head.image.object_size;
-    if (set->seconds >= COMPILE_SECONDS + COMPILE_SECONDS_PER_BYTE * size) compile(sets, set, false);
+    bool recall = !set->recalled && sets->recalls < MOST_RECALLS && set->seconds >= RECALL_SECONDS;
+    if (set->seconds >= COMPILE_SECONDS + COMPILE_SECONDS_PER_BYTE * size)
+        compile(sets, set, KNOW_BY_COMPILE);
+    else if (recall) {
+        sets->recalls++;
+        compile(sets, set, KNOW_FROM_CACHE);
+    }
 }
 
 /* Launches of very different sizes are not compared. */
@@ -233,7 +252,7 @@ static struct set *know_now(struct value_sets *sets, const struct known_values *
     pthread_mutex_lock(&sets->lock);
     set = find_settled(sets, values, state);
     if (!set) set = gathering(sets, values);
-    if (set && atomic_load(&set->state) == SET_GATHERS) compile(sets, set, true);
+    if (set && atomic_load(&set->state) == SET_GATHERS) compile(sets, set, KNOW_NOW);
     pthread_mutex_unlock(&sets->lock);
     if (set) *state = atomic_load_explicit(&set->state, memory_order_acquire);
     return set;
