@@ -8,11 +8,15 @@
  * A race is recognised from addresses that depend only on a thread's place in its group. Loads with a loop's
  * counter as index, if all threads begin alike, read all from its first value on.
  *
+ * On the scalar engine, lanes of a simdgroup run ahead of each other, too: all load a sum, and one replaces
+ * it. There a barrier of the simdgroup is added between the two.
+ *
  * Requires: the optimised entry of one thread. Maintains: kernels without such a race stay as they are, so do
  * those in which not all threads that reach some barrier pass a place before the store. */
 #include "compiler/cpu/thread_value.h"
 #include "compiler/analysis/flow.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +38,7 @@ struct search {
     int load_count, store_count, barrier_count;
     bool too_many;
     uint32_t size[3], threads;
+    bool lanes_run_ahead;
     bool *seen; /* by block */
     int *stack;
 };
@@ -117,15 +122,25 @@ static bool may_run(const struct search *s, LLVMValueRef instruction, const stru
 
 enum { NOBODY = -1, SEVERAL = -2 };
 
-static void mark_read(int16_t *reader, uint64_t from, uint64_t to, int simdgroup) {
-    for (uint64_t i = from; i < to && i < MOST_BYTES; i++)
-        reader[i] = (int16_t)(reader[i] == NOBODY || reader[i] == simdgroup ? simdgroup : SEVERAL);
+/* Of a byte. */
+struct reader {
+    int16_t simdgroup;
+    int8_t lane;
+};
+
+static void mark_read(struct reader *readers, uint64_t from, uint64_t to, int simdgroup, int lane) {
+    for (uint64_t i = from; i < to && i < MOST_BYTES; i++) {
+        struct reader *r = &readers[i];
+        bool first = r->simdgroup == NOBODY;
+        r->lane = (int8_t)(first || r->lane == lane ? lane : SEVERAL);
+        r->simdgroup = (int16_t)(first || r->simdgroup == simdgroup ? simdgroup : SEVERAL);
+    }
 }
 
-/* By byte, the simdgroup that reads it; false: unknown. */
-static bool find_readers(struct search *s, const struct access *load, int16_t *reader) {
+/* By byte, who reads it; false: unknown. */
+static bool find_readers(struct search *s, const struct access *load, struct reader *readers) {
     uint64_t begin = UINT64_MAX; /* of what a loop reads, for all threads alike */
-    for (int i = 0; i < MOST_BYTES; i++) reader[i] = NOBODY;
+    for (int i = 0; i < MOST_BYTES; i++) readers[i] = (struct reader){NOBODY, NOBODY};
     for (uint32_t i = 0; i < s->threads; i++) {
         struct thread_place thread = thread_place_of(s->size, i);
         uint64_t offset = 0;
@@ -138,22 +153,29 @@ static bool find_readers(struct search *s, const struct access *load, int16_t *r
             if (begin != UINT64_MAX && begin != offset) return false;
             begin = offset;
         }
-        mark_read(reader, offset, known ? offset + load->bytes : MOST_BYTES, (int)(i / 32));
+        mark_read(readers, offset, known ? offset + load->bytes : MOST_BYTES, (int)(i / 32), (int)(i % 32));
     }
     return true;
 }
 
-/* Whether a thread stores to a byte that a thread of another simdgroup loads. */
-static bool overwrites(struct search *s, const struct access *store, const int16_t *reader) {
+enum race { NO_RACE, IN_SIMDGROUP, AMONG_SIMDGROUPS };
+
+/* Whether a thread stores to a byte that another one loads. */
+static enum race overwrites(struct search *s, const struct access *store, const struct reader *readers) {
+    enum race race = NO_RACE;
     for (uint32_t i = 0; i < s->threads; i++) {
         struct thread_place thread = thread_place_of(s->size, i);
         uint64_t offset = 0;
         if (!may_run(s, store->instruction, &thread)) continue;
-        if (!thread_offset(s->unit, store->address, store->root, &thread, &offset)) return false;
-        for (uint64_t b = 0; b < store->bytes && offset < MOST_BYTES && offset + b < MOST_BYTES; b++)
-            if (reader[offset + b] != NOBODY && reader[offset + b] != (int)(i / 32)) return true;
+        if (!thread_offset(s->unit, store->address, store->root, &thread, &offset)) return NO_RACE;
+        for (uint64_t b = 0; b < store->bytes && offset < MOST_BYTES && offset + b < MOST_BYTES; b++) {
+            const struct reader *r = &readers[offset + b];
+            if (r->simdgroup == NOBODY) continue;
+            if (r->simdgroup != (int)(i / 32)) return AMONG_SIMDGROUPS;
+            if (r->lane != (int)(i % 32)) race = IN_SIMDGROUP;
+        }
     }
-    return false;
+    return race;
 }
 
 /* ---- Ways through the code. */
@@ -173,25 +195,27 @@ static void visit_successors(struct search *s, LLVMBasicBlockRef block, int *dep
 enum meeting { PASSED, STOPPED, FOUND };
 
 /* From an instruction on to the end of its block. */
-static enum meeting scan(LLVMValueRef from, LLVMValueRef to, LLVMValueRef stop) {
+static enum meeting scan(LLVMValueRef from, LLVMValueRef to, LLVMValueRef stop, enum race race) {
     for (LLVMValueRef i = from; i; i = LLVMGetNextInstruction(i)) {
-        if (i == stop || intrinsic_of(i) == INTRINSIC_THREADGROUP_BARRIER) return STOPPED;
+        enum intrinsic intrinsic = intrinsic_of(i);
+        if (i == stop || intrinsic == INTRINSIC_THREADGROUP_BARRIER) return STOPPED;
+        if (race == IN_SIMDGROUP && intrinsic_is_of_simdgroup(intrinsic)) return STOPPED;
         if (i == to) return FOUND;
     }
     return PASSED;
 }
 
-/* Whether a thread may come from one instruction to another without a barrier, and without coming to `stop`.
- */
-static bool reaches(struct search *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef stop) {
+/* Whether a thread may come from one instruction to another without what the other threads of the race wait
+ * for, and without coming to `stop`. */
+static bool reaches(struct search *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef stop, enum race race) {
     int depth = 0;
     memset(s->seen, 0, (size_t)s->flow.block_count * sizeof *s->seen);
-    enum meeting met = scan(LLVMGetNextInstruction(from), to, stop);
+    enum meeting met = scan(LLVMGetNextInstruction(from), to, stop, race);
     if (met != PASSED) return met == FOUND;
     visit_successors(s, LLVMGetInstructionParent(from), &depth);
     while (depth) {
         LLVMBasicBlockRef block = s->flow.blocks[s->stack[--depth]].block;
-        met = scan(LLVMGetFirstInstruction(block), to, stop);
+        met = scan(LLVMGetFirstInstruction(block), to, stop, race);
         if (met == FOUND) return true;
         if (met == PASSED) visit_successors(s, block, &depth);
     }
@@ -242,23 +266,48 @@ static LLVMValueRef place_before(struct search *s, LLVMValueRef store, LLVMValue
 
 static void hold_back(struct search *s, const struct access *load, const struct access *store) {
     LLVMValueRef model, place = place_before(s, store->instruction, &model);
-    if (!place || reaches(s, load->instruction, store->instruction, place)) return;
+    if (!place || reaches(s, load->instruction, store->instruction, place, AMONG_SIMDGROUPS)) return;
     LLVMPositionBuilderBefore(s->unit->builder, place);
     LLVMInsertIntoBuilder(s->unit->builder, LLVMInstructionClone(model));
 }
 
-static void hold_all_back(struct search *s, int16_t *reader) {
+static void add_simdgroup_barrier(struct unit *unit, LLVMValueRef place, LLVMValueRef store) {
+    LLVMTypeRef word = LLVMInt32TypeInContext(unit->context);
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(unit->context), &word, 1, false);
+    LLVMValueRef flags = LLVMConstInt(word, 2, false);
+    LLVMPositionBuilderBefore(unit->builder, place);
+    LLVMSetCurrentDebugLocation2(unit->builder, LLVMInstructionGetDebugLoc(store));
+    LLVMBuildCall2(unit->builder, type, intrinsic_declare(unit->module, INTRINSIC_SIMDGROUP_BARRIER, type),
+                   &flags, 1, "");
+}
+
+/* Before the store, or before the branch to its block, where lanes that loaded come from the load's block. */
+static void hold_back_lanes(struct search *s, const struct access *load, const struct access *store) {
+    int from = block_of(s, load->instruction), own = block_of(s, store->instruction);
+    int block = own == from ? own : s->flow.blocks[own].dominator;
+    if (!flow_dominates(&s->flow, from, block)) return;
+    LLVMValueRef place =
+        block == own ? store->instruction : LLVMGetBasicBlockTerminator(s->flow.blocks[block].block);
+    if (!reaches(s, load->instruction, store->instruction, place, IN_SIMDGROUP))
+        add_simdgroup_barrier(s->unit, place, store->instruction);
+}
+
+static void hold_all_back(struct search *s, struct reader *readers) {
     for (int i = 0; i < s->load_count; i++) {
         const struct access *load = &s->loads[i];
         bool known = false, unknown = false;
         for (int k = 0; k < s->store_count && !unknown; k++) {
             const struct access *store = &s->stores[k];
             if (!is_same_root(load->root, store->root) ||
-                !reaches(s, load->instruction, store->instruction, NULL))
+                !reaches(s, load->instruction, store->instruction, NULL, AMONG_SIMDGROUPS))
                 continue;
-            if (!known) known = find_readers(s, load, reader);
+            if (!known) known = find_readers(s, load, readers);
             unknown = !known;
-            if (known && overwrites(s, store, reader)) hold_back(s, load, store);
+            enum race race = known ? overwrites(s, store, readers) : NO_RACE;
+            if (race == AMONG_SIMDGROUPS) hold_back(s, load, store);
+            if (race == IN_SIMDGROUP && s->lanes_run_ahead &&
+                reaches(s, load->instruction, store->instruction, NULL, IN_SIMDGROUP))
+                hold_back_lanes(s, load, store);
         }
     }
 }
@@ -266,18 +315,19 @@ static void hold_all_back(struct search *s, int16_t *reader) {
 smelt_status pass_overwritten(struct unit *unit) {
     struct arena arena = {0};
     struct search *s = calloc(1, sizeof *s);
-    int16_t *reader = malloc(MOST_BYTES * sizeof *reader);
+    struct reader *readers = malloc(MOST_BYTES * sizeof *readers);
     smelt_status status = SMELT_ERROR_OUT_OF_MEMORY;
-    if (!s || !reader) goto end;
+    if (!s || !readers) goto end;
     const uint32_t *size = unit->request->shape.size;
     bool known = size[0] && size[1] && size[2];
     s->unit = unit;
+    s->lanes_run_ahead = !unit->target->wants_vectors;
     memcpy(s->size, known ? size : (const uint32_t[]){USUAL_THREADS, 1, 1}, sizeof s->size);
     s->threads = s->size[0] * s->size[1] * s->size[2];
     status = SMELT_OK;
-    if (s->threads <= 32) goto end;
+    if (s->threads <= 32 && !s->lanes_run_ahead) goto end;
     find_accesses(s);
-    if (s->too_many || !s->barrier_count || !s->load_count || !s->store_count) goto end;
+    if (s->too_many || !s->load_count || !s->store_count) goto end;
     status = flow_find(unit, unit->entry, &arena, &s->flow);
     if (status != SMELT_OK) goto end;
     s->seen = arena_alloc(&arena, (size_t)s->flow.block_count);
@@ -285,10 +335,10 @@ smelt_status pass_overwritten(struct unit *unit) {
     if (!s->seen || !s->stack)
         status = SMELT_ERROR_OUT_OF_MEMORY;
     else if (!s->flow.irreducible)
-        hold_all_back(s, reader);
+        hold_all_back(s, readers);
 end:
     arena_free(&arena);
-    free(reader);
+    free(readers);
     free(s);
     return status;
 }
