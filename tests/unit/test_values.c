@@ -227,6 +227,34 @@ static void written_sizes_are_seen_by_the_next_launch(void **state) {
     smelt_library_release(library);
 }
 
+/* The optimiser removes the loop, and the argument need not be bound. */
+static void arguments_that_no_code_uses_are_not_read(void **state) {
+    (void)state;
+    setenv("SMELT_VALUES", "always", 1);
+    static const char text[] =
+        "#include <metal_stdlib>\n"
+        "kernel void f(device int *out [[buffer(0)]], constant int *used [[buffer(1)]], "
+        "constant int *unused [[buffer(30)]]) {\n"
+        "  int n = 0, gone = 0;\n"
+        "  for (int k = 0; k < used[0]; k++) n += 7 / used[1];\n"
+        "  for (int k = 0; k < unused[0]; k++) gone += k;\n"
+        "  out[0] = n; }\n";
+    smelt_library *library;
+    smelt_function *function = make_function(text, &library);
+    for (int rounds = 1; rounds < 4; rounds++) {
+        smelt_array *out = sizes_array(0, 0, 0), *used = sizes_array(rounds, 3, 0);
+        smelt_dispatch_desc desc = {
+            .buffers = {{.array = out}, {.array = used}}, .grid = {1}, .threadgroup = {1}};
+        OK(smelt_function_run(function, &desc));
+        assert_int_equal(*(const int *)smelt_array_data(out), 2 * rounds);
+        smelt_array_release(out);
+        smelt_array_release(used);
+    }
+    assert_int_equal(atomic_load(&compiled), 3);
+    smelt_function_release(function);
+    smelt_library_release(library);
+}
+
 /* ---- Threads and processes. */
 
 struct caller {
@@ -293,6 +321,7 @@ int main(void) {
         cmocka_unit_test_setup(nothing_is_compiled_where_that_is_turned_off, set_up),
         cmocka_unit_test_setup(sizes_that_the_kernel_writes_do_not_count, set_up),
         cmocka_unit_test_setup(written_sizes_are_seen_by_the_next_launch, set_up),
+        cmocka_unit_test_setup(arguments_that_no_code_uses_are_not_read, set_up),
         cmocka_unit_test_setup(threads_may_launch_different_values, set_up),
         cmocka_unit_test_setup(a_child_process_goes_on, set_up),
     };

@@ -117,6 +117,14 @@ static bool is_addressed(struct unit *unit, const struct binding *binding) {
     return false;
 }
 
+/* The launch may lack the buffer: none of its values may be looked at. */
+static void remove_values(struct image *image, int32_t index) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < image->value_count; i++)
+        if (image->values[i].buffer != (uint32_t)index) image->values[kept++] = image->values[i];
+    image->value_count = kept;
+}
+
 smelt_status pass_used_bindings(struct unit *unit) {
     struct image *image = &unit->result->image;
     /* The checker then says which arguments are not used. */
@@ -124,7 +132,9 @@ smelt_status pass_used_bindings(struct unit *unit) {
     for (int32_t i = 0; i < image->binding_count; i++) {
         struct binding *binding = &image->bindings[i];
         bool memory = binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
-        if (memory && !is_addressed(unit, binding)) binding->kind = BINDING_ABSENT;
+        if (!memory || is_addressed(unit, binding)) continue;
+        if (binding->kind == BINDING_BUFFER) remove_values(image, binding->index);
+        binding->kind = BINDING_ABSENT;
     }
     return SMELT_OK;
 }

@@ -158,10 +158,11 @@ static bool has_room(struct value_sets *sets) {
 
 /* ---- Compiles. */
 
-/* Whether the code is of the same kind as the general one, and not reduced by budgets. */
+/* Whether the code is of the same kind as the general one, for the same groups, and not reduced by budgets.
+ */
 static bool is_as_good(const struct image *general, const struct image *known) {
-    return known->engine == general->engine && (!known->refusal || general->refusal) &&
-           (!known->reduced || general->reduced);
+    return known->engine == general->engine && known->joined == general->joined &&
+           (!known->refusal || general->refusal) && (!known->reduced || general->reduced);
 }
 
 static void receive(void *context, struct code_head *code) {
