@@ -1,9 +1,11 @@
 ; A maximum that begins with a number never becomes NaN, so nothing asks whether it is; one that begins with an
-; element may.
+; element may, and is asked apart.
 ; run: simd simd-maxima
 ; expect: %best = select i1 %less, float %element, float %top
 ; expect: %lowest = select i1 %more, float %element, float %low
-; expect: %other = select i1 %either, float %element, float %any
+; expect: %{more:…} = select i1 %below, float %element, float %any
+; expect: %other = select i1 %unknown, float %element, float %{more:…}
+; absent: or i1 %below
 ; absent: fcmp uno float %top
 ; absent: fcmp uno float %low
 define void @__smelt_entry(ptr %context) {

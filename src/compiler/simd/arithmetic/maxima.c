@@ -1,6 +1,7 @@
 /* Removes tests for NaN from maxima and minima (select the other number if this one is NaN or the smaller
  * one) where this number is never NaN. The rest is one instruction of the CPU, which returns this number if
- * either is NaN; with the test, there would be four.
+ * either is NaN. Elsewhere the test becomes a select of its own behind it: three instructions, or five for
+ * the minimum and the maximum of two numbers.
  *
  *   top = -inf;  for (…) top = isnan(top) || top < x[i] ? x[i] : top;      no round makes a NaN of it
  *
@@ -79,12 +80,27 @@ static void ask_less(LLVMValueRef select, LLVMValueRef comparison) {
     remove_unused(asks);
 }
 
+/* Asks for NaN apart: the rest is the CPU's instruction again, beside which the test runs. */
+static void ask_apart(struct unit *unit, LLVMValueRef select, LLVMValueRef comparison) {
+    LLVMValueRef both = LLVMGetOperand(select, 0), other = LLVMGetOperand(select, 1);
+    LLVMValueRef asks = LLVMGetOperand(both, LLVMGetOperand(both, 0) == comparison ? 1 : 0);
+    LLVMPositionBuilderBefore(unit->builder, select);
+    LLVMValueRef number = LLVMBuildSelect(unit->builder, comparison, other, LLVMGetOperand(select, 2), "");
+    LLVMSetOperand(select, 0, asks);
+    LLVMSetOperand(select, 2, number);
+    remove_unused(both);
+}
+
 smelt_status pass_simd_maxima(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
         LLVMValueRef comparison = LLVMIsASelectInst(i) ? comparison_of(i) : NULL;
         struct proof proof = {.count = 0};
-        if (comparison && is_never_nan(LLVMGetOperand(i, 2), &proof)) ask_less(i, comparison);
+        if (!comparison) continue;
+        if (is_never_nan(LLVMGetOperand(i, 2), &proof))
+            ask_less(i, comparison);
+        else
+            ask_apart(unit, i, comparison);
     }
     return SMELT_OK;
 }
