@@ -155,7 +155,7 @@ static void set_lanes(struct simd *s, int lanes, int chunk_lanes) {
     (void)shape_intern(s, zeros); /* SHAPE_UNIFORM */
 }
 
-static bool all_lanes_run_all(const struct simd *s) {
+static bool all_lanes_run_all(struct simd *s) {
     for (int place = 0; place < s->paths.block_count; place++)
         if (s->blocks[place].mask_of != 0 || s->paths.blocks[place].divergent) return false;
     return true;
@@ -292,15 +292,17 @@ static void find_edges_that_matter(struct simd *s) {
     s->parting_matters = s->edges_matter;
 }
 
-static bool loops_need_no_masks(const struct simd *s) {
+/* Loops of threads at an edge, which access fewer elements than the others, do not matter. */
+static bool loops_need_no_masks(struct simd *s) {
     for (int place = 0; place < s->paths.block_count; place++)
-        if (s->paths.blocks[place].loop >= 0 && s->paths.blocks[place].divergent) return false;
+        if (s->paths.blocks[place].loop >= 0 && s->paths.blocks[place].divergent && !edges_is_aside(s, place))
+            return false;
     return true;
 }
 
 /* *done: whether the code of gangs inside the kernel's guards suits. Ends with the analysis of the general
  * code. */
-static smelt_status try_guarded(struct simd *s, bool (*suits)(const struct simd *s), bool *done) {
+static smelt_status try_guarded(struct simd *s, bool (*suits)(struct simd *s), bool *done) {
     s->speculating = true;
     TRY(simd_analyse_entry(s));
     *done = !s->refused && suits(s);

@@ -365,6 +365,9 @@ bool edges_have_guard(struct simd *s);
 bool edges_all_start(struct simd *s, LLVMBasicBlockRef block);
 /* Whether the block follows guards that are speculated on, so that all lanes or none are there. */
 bool edges_guard_block(struct simd *s, LLVMBasicBlockRef block);
+/* Whether the block is on the side of a branch that threads at an edge take, where the others access several
+ * elements. */
+bool edges_is_aside(struct simd *s, int place);
 bool edges_have_others(struct simd *s);
 bool edges_reach_address(LLVMValueRef value);   /* an address is computed from it, in a few steps */
 bool emit_edge(struct simd *s, LLVMValueRef i); /* false: it is not one */

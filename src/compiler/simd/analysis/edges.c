@@ -216,6 +216,13 @@ static LLVMBasicBlockRef past_detour(struct simd *s, LLVMBasicBlockRef block) {
 
 #define FEW_ACCESSES 3
 
+static bool has_several_accesses(struct simd *s, LLVMBasicBlockRef block) {
+    int accesses = 0;
+    for (LLVMBasicBlockRef at = block; at; at = past_detour(s, at))
+        FOR_EACH_INSTRUCTION(i, at) accesses += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
+    return accesses >= FEW_ACCESSES;
+}
+
 /* The condition of the branch at the end of the block if no effects precede it and a target accesses several
  * elements, as in threads of a few neighbours of which the last has fewer; otherwise NULL. Under a mask, no
  * access to them can be a whole vector. */
@@ -225,13 +232,22 @@ static LLVMValueRef parting_condition(struct simd *s, LLVMBasicBlockRef block) {
         return NULL;
     for (unsigned n = 0; n < 2; n++) {
         LLVMBasicBlockRef target = LLVMGetSuccessor(end, n);
-        int accesses = 0;
         if (s->paths.blocks[simd_place(s, target)].predecessor_count != 1) return NULL;
-        for (LLVMBasicBlockRef at = target; at; at = past_detour(s, at))
-            FOR_EACH_INSTRUCTION(i, at) accesses += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
-        if (accesses >= FEW_ACCESSES) return LLVMGetCondition(end);
+        if (has_several_accesses(s, target)) return LLVMGetCondition(end);
     }
     return NULL;
+}
+
+bool edges_is_aside(struct simd *s, int place) {
+    for (int above = s->paths.blocks[place].dominator; above >= 0 && above < place;
+         place = above, above = s->paths.blocks[place].dominator) {
+        LLVMBasicBlockRef block = s->blocks[above].original;
+        if (!parting_condition(s, block)) continue;
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+        unsigned usual = has_several_accesses(s, LLVMGetSuccessor(end, 0)) ? 0 : 1;
+        return s->blocks[place].original == LLVMGetSuccessor(end, 1 - usual);
+    }
+    return false;
 }
 
 #define MOST_GUARDS 4 /* one after another */
