@@ -6,7 +6,8 @@
  * the others load. So a barrier is added before such a store, where all threads pass.
  *
  * A race is recognised from addresses that depend only on a thread's place in its group. Loads with a loop's
- * counter as index, if all threads begin alike, read all from its first value on.
+ * counter as index, if the threads of a simdgroup begin alike, read all from its first value on, up to where
+ * another simdgroup begins.
  *
  * On the scalar engine, lanes of a simdgroup run ahead of each other, too: all load a sum, and one replaces
  * it. There a barrier of the simdgroup is added between the two.
@@ -137,24 +138,41 @@ static void mark_read(struct reader *readers, uint64_t from, uint64_t to, int si
     }
 }
 
+#define MOST_SIMDGROUPS 32
+#define NO_BEGIN UINT64_MAX
+
+/* Of loops over parts of the memory, one for each simdgroup: each part ends where the next one begins. */
+static void mark_parts(struct reader *readers, const uint64_t *begins) {
+    for (int g = 0; g < MOST_SIMDGROUPS; g++) {
+        uint64_t end = MOST_BYTES;
+        if (begins[g] == NO_BEGIN) continue;
+        for (int k = 0; k < MOST_SIMDGROUPS; k++)
+            if (begins[k] > begins[g] && begins[k] < end) end = begins[k];
+        mark_read(readers, begins[g], end, g, 0);
+        mark_read(readers, begins[g], end, g, 1);
+    }
+}
+
 /* By byte, who reads it; false: unknown. */
 static bool find_readers(struct search *s, const struct access *load, struct reader *readers) {
-    uint64_t begin = UINT64_MAX; /* of what a loop reads, for all threads alike */
+    uint64_t begins[MOST_SIMDGROUPS]; /* of what a loop reads, for all threads of a simdgroup alike */
+    for (int g = 0; g < MOST_SIMDGROUPS; g++) begins[g] = NO_BEGIN;
     for (int i = 0; i < MOST_BYTES; i++) readers[i] = (struct reader){NOBODY, NOBODY};
-    for (uint32_t i = 0; i < s->threads; i++) {
+    for (uint32_t i = 0; i < s->threads && i / 32 < MOST_SIMDGROUPS; i++) {
         struct thread_place thread = thread_place_of(s->size, i);
-        uint64_t offset = 0;
+        uint64_t offset = 0, *begin = &begins[i / 32];
         if (!may_run(s, load->instruction, &thread)) continue;
-        bool known = thread_offset(s->unit, load->address, load->root, &thread, &offset);
-        if (!known) {
-            thread.first_round = true;
-            offset = 0;
-            if (!thread_offset(s->unit, load->address, load->root, &thread, &offset)) return false;
-            if (begin != UINT64_MAX && begin != offset) return false;
-            begin = offset;
+        if (thread_offset(s->unit, load->address, load->root, &thread, &offset)) {
+            mark_read(readers, offset, offset + load->bytes, (int)(i / 32), (int)(i % 32));
+            continue;
         }
-        mark_read(readers, offset, known ? offset + load->bytes : MOST_BYTES, (int)(i / 32), (int)(i % 32));
+        thread.first_round = true;
+        offset = 0;
+        if (!thread_offset(s->unit, load->address, load->root, &thread, &offset)) return false;
+        if (*begin != NO_BEGIN && *begin != offset) return false;
+        *begin = offset;
     }
+    mark_parts(readers, begins);
     return true;
 }
 
@@ -281,15 +299,12 @@ static void add_simdgroup_barrier(struct unit *unit, LLVMValueRef place, LLVMVal
                    &flags, 1, "");
 }
 
-/* Before the store, or before the branch to its block, where lanes that loaded come from the load's block. */
+/* Before the branch to the store's block, or before the store. Lanes that come there later are waited for. */
 static void hold_back_lanes(struct search *s, const struct access *load, const struct access *store) {
-    int from = block_of(s, load->instruction), own = block_of(s, store->instruction);
-    int block = own == from ? own : s->flow.blocks[own].dominator;
-    if (!flow_dominates(&s->flow, from, block)) return;
-    LLVMValueRef place =
-        block == own ? store->instruction : LLVMGetBasicBlockTerminator(s->flow.blocks[block].block);
-    if (!reaches(s, load->instruction, store->instruction, place, IN_SIMDGROUP))
-        add_simdgroup_barrier(s->unit, place, store->instruction);
+    int own = block_of(s, store->instruction), above = s->flow.blocks[own].dominator;
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(s->flow.blocks[above].block);
+    bool cut = above != own && !reaches(s, load->instruction, store->instruction, branch, IN_SIMDGROUP);
+    add_simdgroup_barrier(s->unit, cut ? branch : store->instruction, store->instruction);
 }
 
 static void hold_all_back(struct search *s, struct reader *readers) {
