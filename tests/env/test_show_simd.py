@@ -275,6 +275,17 @@ def test_atomic_operations_join_lanes_with_one_address(scratch):
     expect_not_in(show(scratch, body, FLOATS + " --atomic-outputs", "--stage", "simd"), "atomic_join")
 
 
+def test_rows_that_a_gang_loads_whole_are_not_prefetched(scratch):
+    body = ("threadgroup float sums[256];\nuint t = thread_position_in_threadgroup.x;\nfloat sum = 0;\n"
+            "for (uint j = START; j < 4096; j += STEP) sum += x[j];\nsums[t] = sum;\n"
+            "threadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = sums[255 - t] + sum;\n")
+    rows = FLOATS.replace("--threadgroup 64", "--threadgroup 256")
+    group = body.replace("START", "t").replace("STEP", "256")
+    expect_in(show(scratch, group, rows, "--stage", "simd"), "llvm.prefetch")
+    halves = body.replace("START", "t / 32 * 512 + t % 32 / 2 * 32 + t % 2 * 8").replace("STEP", "512")
+    expect_not_in(show(scratch, halves, rows, "--stage", "simd"), "@llvm.prefetch.p0")
+
+
 def test_a_refusal_says_what_cannot_be_done(scratch):
     header = scratch.file("h.h", "struct big { float v[3000]; };\n")
     body = ("big t;\nfor (int k = 0; k < 3000; k++) t.v[k] = x[k];\nbig u = t;\nu.v[i] = 1;\n"

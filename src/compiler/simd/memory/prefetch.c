@@ -321,13 +321,13 @@ static void prefetch_rows(struct simd *s, LLVMValueRef call, LLVMValueRef addres
     }
 }
 
-/* Whether the gang's rounds leave out parts of the row, which other gangs of the group load. Where they do
- * not, the hardware's prefetcher follows. */
+/* Whether the gang's rounds leave out half of the row or more, which other gangs of the group load. Where they
+ * do not, the hardware's prefetcher follows. Lanes that load parts of blocks leave out less. */
 static bool has_gaps(struct simd *s, LLVMValueRef ahead) {
     struct span span = shape_span(s, shape_of(s, ahead), 0, s->lanes);
     LLVMValueRef next = LLVMGetOperand(ahead, 0);
     int64_t step = LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
-    return span.most - span.least + LINE_BYTES < step;
+    return 2 * (span.most - span.least) <= step;
 }
 
 bool emit_prefetch(struct simd *s, LLVMValueRef i, int chunk) {
