@@ -321,8 +321,8 @@ static void prefetch_rows(struct simd *s, LLVMValueRef call, LLVMValueRef addres
     }
 }
 
-/* Whether the gang's rounds leave out half of the row or more, which other gangs of the group load. Where they
- * do not, the hardware's prefetcher follows. Lanes that load parts of blocks leave out less. */
+/* Whether the gang's rounds leave out half of the row or more, which other gangs of the group load. Where
+ * they do not, the hardware's prefetcher follows. Lanes that load parts of blocks leave out less. */
 static bool has_gaps(struct simd *s, LLVMValueRef ahead) {
     struct span span = shape_span(s, shape_of(s, ahead), 0, s->lanes);
     LLVMValueRef next = LLVMGetOperand(ahead, 0);
