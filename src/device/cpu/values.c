@@ -10,8 +10,8 @@
  * A code has few such sets of values, so that a kernel that is called with ever-changing sizes compiles no
  * more than that. Of sets without a compile, the one that was not used for longest makes room.
  *
- * The first launches with a new code are measured. If it takes longer per thread than the general code did,
- * the general code stays. */
+ * When a new code is there, launches run it and the general code in turn, and are measured, so that both meet
+ * the same caches and the same load. If it takes longer per thread than the general code, that one stays. */
 #include "device/cpu/values.h"
 #include "base/clock.h"
 #include "base/setting.h"
@@ -33,15 +33,18 @@
 #define RECALL_SECONDS 0.002
 #define MOST_RECALLS 16
 
-/* Launches of a new code that are measured, and how much longer it may take, since times vary. */
+/* Launches of each code that are measured, and how much longer the new one may take, since times vary. */
 #define TRIALS 5
-#define MOST_RATIO 1.1
+#define MOST_RATIO 1.05
+
+/* Launches of very different sizes are not compared: after so many in a row, the comparison begins anew. */
+#define MOST_MISSES (2 * TRIALS)
 
 enum set_state {
     SET_EMPTY,
     SET_GATHERS,  /* launches run general code, and their times are added up */
     SET_COMPILES, /* in the background, or is looked up. From here on, the values do not change */
-    SET_TRIED,    /* launches run the new code, and are measured */
+    SET_TRIED,    /* launches run both codes in turn, and are measured */
     SET_KNOWN,    /* launches run the new code */
     SET_GENERAL   /* launches run general code: the new one is slower, or its compile failed */
 };
@@ -53,10 +56,12 @@ struct set {
     const struct code *code; /* from SET_TRIED on */
     double seconds;          /* of launches of general code */
     uint64_t last;           /* number of the last launch */
-    uint64_t threads;        /* of the launch of general code with the least time per thread */
-    double general, known;   /* least seconds per thread */
-    int trials;
-    bool recalled; /* the cache was asked; until its answer, `recalls`, too */
+    /* Of launches in SET_TRIED, of general and of new code. */
+    double least[2];      /* seconds per thread */
+    atomic_int trials[2]; /* launches measured */
+    uint64_t threads;     /* of the first one */
+    int misses;           /* launches since the last one with about as many */
+    bool recalled;        /* the cache was asked; until its answer, `recalls`, too */
     bool recalls;
 };
 
@@ -140,13 +145,14 @@ static bool same_values(const struct known_values *a, const struct known_values 
     return memcmp(a->values, b->values, a->count * sizeof *a->values) == 0;
 }
 
-/* Sets whose values no longer change, if one has these; or NULL. */
+/* The set with these values, if they no longer change; or NULL, and SET_EMPTY. */
 static struct set *find_settled(struct value_sets *sets, const struct known_values *values,
                                 enum set_state *state) {
     for (int i = 0; i < MOST_SETS; i++) {
         *state = atomic_load_explicit(&sets->sets[i].state, memory_order_acquire);
         if (*state >= SET_COMPILES && same_values(values, &sets->sets[i].values)) return &sets->sets[i];
     }
+    *state = SET_EMPTY;
     return NULL;
 }
 
@@ -197,25 +203,17 @@ static struct set *gathering(struct value_sets *sets, const struct known_values 
     }
     if (!oldest) return NULL;
     oldest->values = *values;
-    oldest->seconds = oldest->general = oldest->known = 0;
-    oldest->trials = 0;
+    oldest->seconds = 0;
     oldest->recalled = false;
     atomic_store_explicit(&oldest->state, SET_GATHERS, memory_order_relaxed);
     return oldest;
 }
 
-static void note_general(struct value_sets *sets, const struct known_values *values, uint64_t threads,
-                         double seconds, double share) {
-    enum set_state state;
-    if (find_settled(sets, values, &state)) return;
+static void note_gathered(struct value_sets *sets, const struct known_values *values, double seconds) {
     struct set *set = gathering(sets, values);
     if (!set) return;
     set->last = ++sets->launches;
-    set->seconds += share * seconds;
-    if (set->general == 0 || seconds / (double)threads < set->general) {
-        set->general = seconds / (double)threads;
-        set->threads = threads;
-    }
+    set->seconds += seconds;
     double size = (double)sets->general->head.image.object_size;
     bool recall = !set->recalled && sets->recalls < MOST_RECALLS && set->seconds >= RECALL_SECONDS;
     if (set->seconds >= COMPILE_SECONDS + COMPILE_SECONDS_PER_BYTE * size)
@@ -226,16 +224,31 @@ static void note_general(struct value_sets *sets, const struct known_values *val
     }
 }
 
-/* Launches of very different sizes are not compared. */
-static void note_trial(struct value_sets *sets, const struct known_values *values, uint64_t threads,
+static void begin_trials(struct set *set, uint64_t threads) {
+    set->threads = threads;
+    set->misses = 0;
+    for (int i = 0; i < 2; i++) atomic_store(&set->trials[i], 0);
+}
+
+static bool is_comparable(struct set *set, uint64_t threads) {
+    if (set->threads && threads >= set->threads / 2 && threads / 2 <= set->threads) {
+        set->misses = 0;
+        return true;
+    }
+    if (set->threads && ++set->misses < MOST_MISSES) return false;
+    begin_trials(set, threads);
+    return true;
+}
+
+static void note_trial(struct value_sets *sets, struct set *set, bool known, uint64_t threads,
                        double seconds) {
-    enum set_state state;
-    struct set *set = find_settled(sets, values, &state);
-    if (!set || state != SET_TRIED || threads < set->threads / 2 || threads / 2 > set->threads) return;
+    if (!is_comparable(set, threads)) return;
     double per_thread = seconds / (double)threads;
-    if (set->known == 0 || per_thread < set->known) set->known = per_thread;
-    if (++set->trials < TRIALS) return;
-    bool faster = set->known <= MOST_RATIO * set->general;
+    int trials = atomic_load(&set->trials[known]);
+    if (!trials || per_thread < set->least[known]) set->least[known] = per_thread;
+    atomic_store(&set->trials[known], trials + 1);
+    if (atomic_load(&set->trials[0]) < TRIALS || atomic_load(&set->trials[1]) < TRIALS) return;
+    bool faster = set->least[1] <= MOST_RATIO * set->least[0];
     if (!faster)
         log_line(SMELT_LOG_INFO,
                  "kernel '%s' goes on with general code: code for its arguments' values is slower",
@@ -259,21 +272,28 @@ static struct set *know_now(struct value_sets *sets, const struct known_values *
     return set;
 }
 
+/* Of a set in SET_TRIED: whether it is the new code's turn. */
+static bool takes_turn(struct set *set) {
+    return atomic_load(&set->trials[1]) <= atomic_load(&set->trials[0]);
+}
+
 /* The code for the launch's values in the place of `code`, if there is one; notes what cpu_values_end needs.
- */
+ * One code of a launch is tried at a time: that for the edge waits for the other one. */
 static const struct code *replace(const struct launch *launch, const struct launch_codes *codes,
                                   const struct code *code, enum values_setting setting,
                                   struct values_note *note, int which) {
     struct value_sets *sets = code->sets;
     struct known_values *values = &note->of[which].values;
-    enum set_state state = SET_EMPTY;
+    enum set_state state;
     if (!read_values(launch, codes, &code->head.image, values)) return code;
     struct set *set =
         setting == VALUES_ALWAYS ? know_now(sets, values, &state) : find_settled(sets, values, &state);
-    bool known = set && (state == SET_TRIED || state == SET_KNOWN);
-    bool open = set ? state == SET_TRIED : has_room(sets);
-    if (open && setting != VALUES_ALWAYS) {
+    if (setting == VALUES_ALWAYS) return state == SET_TRIED ? set->code : code;
+    bool tried = state == SET_TRIED && !(which && note->of[0].tried);
+    bool known = state == SET_KNOWN || (tried && takes_turn(set));
+    if (set ? tried : has_room(sets)) {
         note->of[which].sets = sets;
+        note->of[which].tried = tried;
         note->of[which].known = known;
         note->timed = true;
     }
@@ -296,6 +316,7 @@ void cpu_values_begin(const struct launch *launch, struct launch_codes *codes, s
     enum values_setting setting = setting_of_values();
     struct launch_codes general = *codes;
     note->of[0].sets = note->of[1].sets = NULL;
+    note->of[0].tried = false;
     note->timed = false;
     if (setting == VALUES_OFF) return;
     if (general.full && general.full->sets)
@@ -315,10 +336,13 @@ void cpu_values_end(struct values_note *note) {
     for (int i = 0; i < 2; i++) {
         struct value_sets *sets = note->of[i].sets;
         if (!sets || pthread_mutex_trylock(&sets->lock) != 0) continue;
-        if (note->of[i].known)
-            note_trial(sets, &note->of[i].values, note->threads, seconds);
-        else
-            note_general(sets, &note->of[i].values, note->threads, seconds, note->of[i].share);
+        enum set_state state;
+        const struct known_values *values = &note->of[i].values;
+        struct set *set = find_settled(sets, values, &state);
+        if (!set)
+            note_gathered(sets, values, note->of[i].share * seconds);
+        else if (state == SET_TRIED && note->of[i].tried)
+            note_trial(sets, set, note->of[i].known, note->threads, seconds);
         pthread_mutex_unlock(&sets->lock);
     }
 }

@@ -17,7 +17,8 @@ struct values_note {
         struct value_sets *sets; /* NULL: nothing is to be noted */
         struct known_values values;
         double share; /* of the launch's threads that run the code */
-        bool known;   /* it runs code for them */
+        bool tried;   /* codes are compared: */
+        bool known;   /* … it runs code for the values */
     } of[2];
     uint64_t threads;
     int64_t start;
