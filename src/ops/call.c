@@ -137,6 +137,11 @@ smelt_status call_axes(const struct call *call, int ndim, uint32_t *axes) {
     return SMELT_OK;
 }
 
+int64_t call_diagonal(const struct call *call, int64_t rows, int64_t columns) {
+    int64_t offset = call->desc->offset;
+    return offset < -rows ? -rows : offset > columns ? columns : offset;
+}
+
 smelt_status call_axis(const struct call *call, int ndim, int *axis, bool *flat) {
     *flat = call->desc->axis_count == 0;
     *axis = 0;

@@ -130,9 +130,9 @@ smelt_status compose_variance(const struct call *call, smelt_array **result) {
     if (r.e.status == SMELT_OK) {
         smelt_array *apart =
             expr_binary(&r.e, SMELT_OPERATION_SUBTRACT, r.x, mean_of(&r.e, r.x, r.axes, (double)r.count));
-        int64_t degrees = r.count - call->desc->offset;
-        variance = mean_of(&r.e, expr_unary(&r.e, SMELT_OPERATION_SQUARE, apart), r.axes,
-                           degrees > 0 ? (double)degrees : 0);
+        double degrees = (double)r.count - (double)call->desc->offset;
+        variance =
+            mean_of(&r.e, expr_unary(&r.e, SMELT_OPERATION_SQUARE, apart), r.axes, degrees > 0 ? degrees : 0);
         if (call->desc->operation == SMELT_OPERATION_STD)
             variance = expr_unary(&r.e, SMELT_OPERATION_SQRT, variance);
         variance = expr_astype(&r.e, drop_kept(&r.e, call, variance, r.axes), r.dtype);
@@ -275,11 +275,11 @@ smelt_status compose_triangle(const struct call *call, smelt_array **result) {
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: an array of %d dimensions, expected at least 2",
                     call->name, ndim);
     int64_t rows = x->shape.size[ndim - 2], columns = x->shape.size[ndim - 1];
-    smelt_apply_desc range = {
-        .operation = SMELT_OPERATION_ARANGE,
-        .dtype = SMELT_INT32,
-        .device = call->device,
-        .numbers = {(double)call->desc->offset, (double)(rows + call->desc->offset), 1}};
+    int64_t offset = call_diagonal(call, rows, columns);
+    smelt_apply_desc range = {.operation = SMELT_OPERATION_ARANGE,
+                              .dtype = SMELT_INT32,
+                              .device = call->device,
+                              .numbers = {(double)offset, (double)(rows + offset), 1}};
     smelt_array *row = expr_reshape(&e, expr_apply(&e, &range), &(smelt_shape){2, {rows, 1}});
     range.numbers[0] = 0;
     range.numbers[1] = (double)columns;

@@ -53,7 +53,7 @@ static smelt_status eye(const struct call *call, smelt_array **result) {
         return status;
     }
     size_t bytes = smelt_dtype_bytes(dtype);
-    int64_t offset = call->desc->offset, columns = shape->size[1];
+    int64_t columns = shape->size[1], offset = call_diagonal(call, shape->size[0], columns);
     for (int64_t row = offset < 0 ? -offset : 0; row < shape->size[0] && row + offset < columns; row++)
         element_store(dtype, made->data + (size_t)(row * columns + row + offset) * bytes, element_of_real(1));
     return deliver(call, made, result);

@@ -92,6 +92,8 @@ smelt_status call_check_axes(const char *name, const int *axes, int count, int n
 smelt_status call_axes(const struct call *call, int ndim, uint32_t *axes);
 /* The one axis; if none is given, *flat is true. */
 smelt_status call_axis(const struct call *call, int ndim, int *axis, bool *flat);
+/* `offset` as the number of a diagonal: those outside of a matrix of this size are all alike. */
+int64_t call_diagonal(const struct call *call, int64_t rows, int64_t columns);
 /* A new array of a call's device. */
 smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt_shape *shape,
                          smelt_array **array);

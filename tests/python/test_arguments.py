@@ -40,6 +40,7 @@ WRONG = [
     (lambda: smelt.fft(a, n="x"), TypeError, "fft: n is 'x'; expected a whole number"),
     (lambda: smelt.tensordot(a, a, axes="x"), TypeError, "tensordot: axes is 'x'; expected a whole number"),
     (lambda: smelt.tensordot(a, a, axes=9), ValueError, "tensordot: axes is 9; expected 0 to 2"),
+    (lambda: smelt.tensordot(a, a, axes=([0, 1], [])), ValueError, "tensordot: axes has 2 axes of a and 0 of b"),
     (lambda: smelt.random.key("x"), TypeError, "key: seed is 'x'; expected a whole number"),
     (lambda: smelt.Tensor((64, 32), "fp8_e4m3", scales=("ue8m0", (0, 1))), ValueError,
      r"Tensor: scales is \('ue8m0', \(0, 1\)\): size 0 of its block is less than 1"),
@@ -80,3 +81,13 @@ def test_numbers_of_other_kinds_are_taken():
         np.testing.assert_array_equal(np.asarray(part), expected)
     for part, expected in zip(smelt.split(a, np.int64(2), np.int64(-1)), np.split(numbers, 2, -1)):
         np.testing.assert_array_equal(np.asarray(part), expected)
+
+
+@pytest.mark.parametrize("k", [2**70, 2**63 - 1, 2**33, 4, -4, -2**33, 1 - 2**63, -2**63, -2**70])
+def test_diagonals_outside_of_the_matrix(k):
+    numbers, far = np.asarray(a), max(-9, min(9, k))
+    assert not np.asarray(smelt.eye(4, k=k, dtype="uint8")).any()
+    np.testing.assert_array_equal(np.asarray(smelt.tri(4, k=k)), np.tri(4, k=far))
+    np.testing.assert_array_equal(np.asarray(smelt.tril(a, k)), np.tril(numbers, far))
+    np.testing.assert_array_equal(np.asarray(smelt.triu(a, k)), np.triu(numbers, far))
+    assert smelt.diagonal(a, k).shape == (0,)

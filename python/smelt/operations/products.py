@@ -43,6 +43,8 @@ def tensordot(a: array, b: array, /, axes: int | Sequence[Sequence[int]] = 2, *,
     elif len(axes) != 2:
         raise ValueError(f"tensordot: axes has {len(axes)} parts; expected the axes of a and those of b")
     of_a, of_b = (wholes("tensordot", "axes", part) for part in axes)
+    if len(of_a) != len(of_b):
+        raise ValueError(f"tensordot: axes has {len(of_a)} axes of a and {len(of_b)} of b; expected as many of each")
     return apply("tensordot", (a, b), axes=[*of_a, *of_b])
 
 

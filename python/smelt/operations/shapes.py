@@ -186,6 +186,7 @@ def diagonal(a: array, offset: int = 0, axis1: int = 0, axis2: int = 1, stream: 
     offset = whole("diagonal", "offset", offset)
     rest = [d for d in range(a.ndim) if d not in (first, second)]
     a = transpose(a, [*rest, first, second])
+    offset = max(-a.shape[-2], min(offset, a.shape[-1]))
     count = min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0))
     index = array(list(range(max(count, 0))), dtype="int32")
     return a[..., index - min(offset, 0), index + max(offset, 0)]
