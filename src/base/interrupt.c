@@ -93,6 +93,10 @@ smelt_status interrupt_check_compile(void) {
     return fail(SMELT_ERROR_INTERRUPTED, "the call ended where code must be compiled");
 }
 
+bool interrupt_was_before_compile(smelt_status status) {
+    return status == SMELT_ERROR_INTERRUPTED && of_call == &before_compile;
+}
+
 smelt_status interrupt_status(const char *kernel, smelt_status status) {
     if (status != SMELT_ERROR_INTERRUPTED) return status;
     return fail(status, "kernel '%s' was interrupted by the caller", kernel);

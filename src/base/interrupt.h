@@ -21,6 +21,8 @@ smelt_status interrupt_check(void);
 
 /* INTERRUPTED if the call ends where it would compile code, or wait for that. */
 smelt_status interrupt_check_compile(void);
+/* Whether a call ended so: its caller repeats it, and traces leave the attempt out. */
+bool interrupt_was_before_compile(smelt_status status);
 
 /* The result of a call for a kernel for `status`: INTERRUPTED gets the kernel's name in the message. */
 smelt_status interrupt_status(const char *kernel, smelt_status status);

@@ -192,7 +192,8 @@ smelt_status launch_prepare(struct launch *launch) {
     double start = info ? clock_seconds() : 0;
     smelt_status status = launch->device->prepare(launch, &preparation);
     if (!preparation.compiled && status == SMELT_OK) return SMELT_OK;
-    if (span.capture) trace_compile(span, launch, preparation.compiled && preparation.cache_hit, status);
+    if (span.capture && !interrupt_was_before_compile(status))
+        trace_compile(span, launch, preparation.compiled && preparation.cache_hit, status);
     if (info) {
         info->compile_seconds += clock_seconds() - start;
         info->cache_hit = preparation.cache_hit;
@@ -225,6 +226,6 @@ smelt_status launch_run(struct launch *launch) {
     struct trace_span span = trace_begin();
     launch->flow = span.capture && launch->device->space ? trace_flow() : 0;
     smelt_status status = run(launch);
-    if (span.capture) trace_launch(span, launch, status);
+    if (span.capture && !interrupt_was_before_compile(status)) trace_launch(span, launch, status);
     return status;
 }

@@ -327,6 +327,35 @@ static void launches_of_many_threads_are_all_there(void **state) {
     smelt_array_release(job.x);
 }
 
+/* The attempt is not a compile that failed: the caller repeats it. */
+static void a_call_that_ends_before_it_compiles_is_not_traced(void **state) {
+    (void)state;
+    smelt_library *library;
+    smelt_function *function;
+    smelt_array *array;
+    smelt_library_desc source = {.source = "kernel void ones(device float *out, uint i "
+                                           "[[thread_position_in_grid]]) { out[i] = 1; }"};
+    ok(smelt_library_create(&source, &library));
+    ok(smelt_library_function(library, &(smelt_function_desc){.name = "ones"}, &function));
+    ok(smelt_array_arange(SMELT_FLOAT32, (smelt_shape){1, {64}}, &array));
+    smelt_dispatch_desc desc = {.grid = {64},
+                                .threadgroup = {32},
+                                .buffers = {{.array = array}},
+                                .interrupt = smelt_interrupt_before_compile()};
+    ok(smelt_trace_start(file));
+    assert_int_equal(smelt_function_run(function, &desc), SMELT_ERROR_INTERRUPTED);
+    desc.interrupt = NULL;
+    ok(smelt_function_run(function, &desc));
+    ok(smelt_trace_stop());
+    struct text text = read_trace(file);
+    assert_int_equal(count_of(&text, "\"name\":\"compile ones\""), 1);
+    assert_int_equal(count_of(&text, "\"cat\":\"launch\""), 1);
+    text_free(&text);
+    smelt_array_release(array);
+    smelt_function_release(function);
+    smelt_library_release(library);
+}
+
 static int make_folder(void **state) {
     (void)state;
     if (!mkdtemp(folder)) return 1;
@@ -353,6 +382,7 @@ int main(void) {
         cmocka_unit_test(a_slice_of_an_earlier_capture_is_thrown_away),
         cmocka_unit_test(arrays_are_traced),
         cmocka_unit_test(launches_of_many_threads_are_all_there),
+        cmocka_unit_test(a_call_that_ends_before_it_compiles_is_not_traced),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
