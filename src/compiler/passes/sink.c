@@ -33,11 +33,36 @@ static bool is_plain(LLVMValueRef i) {
     }
 }
 
+/* Not by 0 or -1, by which a division may trap. */
+static bool divides_safely(LLVMValueRef i) {
+    uint64_t divisor;
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMFDiv:
+    case LLVMFRem:
+        return true;
+    case LLVMUDiv:
+    case LLVMURem:
+    case LLVMSDiv:
+    case LLVMSRem:
+        return is_constant_integer(LLVMGetOperand(i, 1), &divisor) && divisor != 0 &&
+               LLVMConstIntGetSExtValue(LLVMGetOperand(i, 1)) != -1;
+    default:
+        return false;
+    }
+}
+
+/* Whether it is an intrinsic that may be computed anywhere, such as llvm.fma or llvm.copysign. */
+static bool is_speculatable(LLVMValueRef i) {
+    if (strncmp(called_name(i), "llvm.", 5) != 0) return false;
+    unsigned kind = LLVMGetEnumAttributeKindForName("speculatable", 12);
+    return LLVMGetEnumAttributeAtIndex(LLVMGetCalledValue(i), (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                       kind) != NULL;
+}
+
 /* What a loaded value may pass through on its way to the select: the optimiser moves what is done to either
  * side of a select into its arms. A comparison's arms are bits, and the select a logical and, or or. */
 static bool is_passage(LLVMValueRef i) {
-    return is_plain(i) || LLVMIsAFCmpInst(i) || LLVMIsAICmpInst(i) ||
-           strncmp(called_name(i), "llvm.fma.", 9) == 0;
+    return is_plain(i) || LLVMIsAFCmpInst(i) || LLVMIsAICmpInst(i) || divides_safely(i) || is_speculatable(i);
 }
 
 #define MAX_CONDITIONS 8
