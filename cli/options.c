@@ -434,7 +434,8 @@ static bool check_outputs(const struct options *o) {
     return true;
 }
 
-/* What is missing beside a source is said once the source is there; nobody types a source in vain. */
+/* Options that are missing are reported after a file that cannot be read, but before a source is read from
+ * standard input, so that nobody types it in vain. */
 static bool read_and_check(struct options *o, bool showing) {
     bool typed = strcmp(o->source_path, "-") == 0;
     if (typed && !showing && !check_run(o)) return false;

@@ -15,22 +15,9 @@
 /* ---- Which loops. */
 
 static bool is_by_chunks(struct simd *s, LLVMValueRef i) {
-    const char *name = called_name(i);
-    switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMLoad:
-    case LLVMStore:
+    if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i))
         return LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !LLVMGetVolatile(i);
-    case LLVMCall:
-        return intrinsic_of(i) == INTRINSIC_INSIDE ||
-               (strncmp(name, "llvm.", 5) == 0 && strncmp(name, "llvm.mem", 8) != 0);
-    case LLVMAlloca:
-    case LLVMFence:
-    case LLVMAtomicRMW:
-    case LLVMAtomicCmpXchg:
-        return false;
-    default:
-        return !matrix_of(s, i);
-    }
+    return simd_is_alone(s, i);
 }
 
 /* The chunks of a quarter of the gang, at least those of a simdgroup. */
