@@ -129,7 +129,8 @@ static bool values_are_sound(const struct header *header) {
     for (uint32_t i = 0; sound && i < header->value_count; i++) {
         const struct value_place *place = &header->values[i];
         bool size = place->bytes == 1 || place->bytes == 2 || place->bytes == 4 || place->bytes == 8;
-        sound = size && place->buffer < IMAGE_MAX_BINDINGS && place->offset <= INT32_MAX;
+        sound =
+            size && place->buffer < IMAGE_MAX_BINDINGS && place->offset <= INT32_MAX && place->may_lack <= 1;
     }
     return sound;
 }

@@ -6,18 +6,19 @@
 
 #define VALUES_MAX 32
 
-/* Where the kernel reads one: at a constant offset in a buffer that it does not write. */
+/* Where the kernel reads one: at a constant offset in a buffer that it does not write. Elements of arrays of
+ * unknown length may lie behind the buffer's end; 0 stands for them. */
 struct value_place {
     uint32_t buffer; /* its index */
     uint32_t offset; /* bytes */
     uint32_t bytes;  /* 1, 2, 4 or 8 */
+    uint32_t may_lack;
 };
 
 /* The values that a code is compiled for, in the order of the image's places. Hashed and compared as bytes:
  * always zero-initialised. */
 struct known_value {
     struct value_place place;
-    uint32_t zero;
     uint64_t value; /* zero-extended */
 };
 struct known_values {

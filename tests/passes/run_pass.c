@@ -52,7 +52,7 @@ static bool set(struct compile_request *request, smelt_constant *constant, const
     } else if (strncmp(word, "value=", 6) == 0) { /* of 4 bytes, after those before it in buffer 1 */
         struct known_values *values = &request->values;
         uint32_t i = values->count++;
-        values->values[i] = (struct known_value){{1, 4 * i, 4}, 0, (uint32_t)number};
+        values->values[i] = (struct known_value){{1, 4 * i, 4, 0}, (uint32_t)number};
     } else if (strncmp(word, "constant=", 9) == 0) {
         *constant = (smelt_constant){.dtype = SMELT_INT32, .value.integer = number};
     } else {

@@ -5,10 +5,13 @@
  * looks at them when it launches the code (device/cpu/values.c). In code for given values, the pass puts
  * these in the loads' place.
  *
- * Only integers at constant offsets of buffers count. Nothing writes constant memory while a kernel runs. A
- * buffer in device memory counts if no store of the kernel may reach it. In both cases the device compares
- * the memory before the launch, and sees that no buffer that the kernel writes overlaps it. Code whose bits
- * may depend on how it is generated has no such places.
+ * Only integers at constant offsets of buffers count, and the first elements of arrays that a loop reads: the
+ * sizes and strides of an array's dimensions. Code for given values unrolls such loops, if they have few
+ * rounds then, and takes the elements as constants. An array may be shorter; what lies behind the buffer's
+ * end is not read. Nothing writes constant memory while a kernel runs. A buffer in device memory counts if no
+ * store of the kernel may reach it. In both cases the device compares the memory before the launch, and sees
+ * that no buffer that the kernel writes overlaps it. Code whose bits may depend on how it is generated has no
+ * such places.
  *
  * Requires: functions inlined, private objects in registers. Maintains: what the code does in launches with
  * these values. */
@@ -24,6 +27,10 @@
 
 /* Of vectors: as many elements. */
 #define MOST_ELEMENTS 4
+
+/* Elements of an array that a loop reads: arrays of more dimensions are rare. Three arrays and some sizes fit
+ * in VALUES_MAX. */
+#define ARRAY_ELEMENTS 6
 
 /* ---- Loads. */
 
@@ -98,23 +105,105 @@ static void note_unwritten(struct unit *unit, const struct written *written) {
     }
 }
 
+/* Whether it loads integers from a buffer that nothing writes, and where `place`, the load's, begins. */
+static bool is_unwritten(struct unit *unit, const struct written *written, LLVMValueRef load,
+                         const struct place *place, uint64_t *buffer) {
+    if (intrinsic_of(place->root) != INTRINSIC_BUFFER_ADDRESS || place->constant > INT32_MAX ||
+        !is_constant_integer(LLVMGetOperand(place->root, 0), buffer))
+        return false;
+    bool constant = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(load, 0))) == CONSTANT_SPACE;
+    if (*buffer >= IMAGE_MAX_BINDINGS || written->buffers[*buffer] || (written->any && !constant))
+        return false;
+    return is_bound(unit, *buffer);
+}
+
+/* The bits of the integers that it loads, or 0. */
+static unsigned loaded_bits(LLVMValueRef load, unsigned *count) {
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
+        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic)
+        return 0;
+    return integer_bits(LLVMTypeOf(load), count);
+}
+
 /* Whether it loads integers that the launch can look at, and where. */
 static bool is_candidate(struct unit *unit, const struct written *written, LLVMValueRef load,
                          struct value_place *first, unsigned *count) {
     uint64_t buffer;
-    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
-        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic)
-        return false;
-    unsigned bits = integer_bits(LLVMTypeOf(load), count);
+    unsigned bits = loaded_bits(load, count);
     if (!bits) return false;
     struct place place = bounds_place(unit, LLVMGetOperand(load, 0));
-    if (place.index || intrinsic_of(place.root) != INTRINSIC_BUFFER_ADDRESS || place.constant < 0 ||
-        place.constant > INT32_MAX || !is_constant_integer(LLVMGetOperand(place.root, 0), &buffer))
+    if (place.index || place.constant < 0 || !is_unwritten(unit, written, load, &place, &buffer))
         return false;
-    bool constant = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(load, 0))) == CONSTANT_SPACE;
-    if (buffer >= IMAGE_MAX_BINDINGS || written->buffers[buffer] || (written->any && !constant)) return false;
-    if (!is_bound(unit, buffer)) return false;
-    *first = (struct value_place){(uint32_t)buffer, (uint32_t)place.constant, bits / 8};
+    *first = (struct value_place){(uint32_t)buffer, (uint32_t)place.constant, bits / 8, 0};
+    return true;
+}
+
+static bool same_place(const struct value_place *a, const struct value_place *b) {
+    return a->buffer == b->buffer && a->offset == b->offset && a->bytes == b->bytes;
+}
+
+static const struct known_value *known(struct unit *unit, const struct value_place *place) {
+    const struct known_values *values = &unit->request->values;
+    for (uint32_t i = 0; i < values->count; i++)
+        if (same_place(&values->values[i].place, place)) return &values->values[i];
+    return NULL;
+}
+
+/* Whether the launch looks at it. */
+static bool is_listed(struct unit *unit, const struct value_place *place) {
+    const struct image *image = &unit->result->image;
+    for (uint32_t i = 0; i < image->value_count; i++)
+        if (same_place(&image->values[i], place)) return true;
+    return known(unit, place) != NULL;
+}
+
+/* ---- Loads of arrays' elements in loops. */
+
+#define MOST_STEPS 24
+
+/* Whether it is computed from loops' counters, constants and listed values alone. */
+static bool is_of_loops(struct unit *unit, const struct written *written, LLVMValueRef index) {
+    LLVMValueRef steps[MOST_STEPS] = {index};
+    int count = 1;
+    for (int i = 0; i < count; i++) {
+        struct value_place place;
+        unsigned elements;
+        LLVMValueRef value = steps[i];
+        if (is_candidate(unit, written, value, &place, &elements)) {
+            if (!is_listed(unit, &place)) return false;
+            continue;
+        }
+        if (!LLVMIsAPHINode(value) && !LLVMIsABinaryOperator(value) && !LLVMIsACastInst(value) &&
+            !LLVMIsAFreezeInst(value))
+            return false;
+        bool phi = LLVMIsAPHINode(value) != NULL;
+        unsigned operands = phi ? LLVMCountIncoming(value) : (unsigned)LLVMGetNumOperands(value);
+        for (unsigned o = 0; o < operands; o++) {
+            LLVMValueRef operand = phi ? LLVMGetIncomingValue(value, o) : LLVMGetOperand(value, o);
+            int known = 0;
+            while (known < count && steps[known] != operand) known++;
+            if (LLVMIsAConstant(operand) || known < count) continue;
+            if (count == MOST_STEPS) return false;
+            steps[count++] = operand;
+        }
+    }
+    return true;
+}
+
+/* Whether it loads an element of an array of integers that the launch can look at, whose number is the same
+ * in all threads; and where the array begins, as far as the address tells: an index may start below 0. */
+static bool is_element(struct unit *unit, const struct written *written, LLVMValueRef load,
+                       struct value_place *first) {
+    uint64_t buffer;
+    unsigned count, bits = loaded_bits(load, &count);
+    if (!bits || count > 1) return false;
+    struct place place = bounds_place(unit, LLVMGetOperand(load, 0));
+    int64_t bytes = bits / 8, begin = place.constant;
+    if (!place.index || place.scale != bytes || !is_unwritten(unit, written, load, &place, &buffer) ||
+        !is_of_loops(unit, written, place.index))
+        return false;
+    if (begin < 0) begin = (begin % bytes + bytes) % bytes;
+    *first = (struct value_place){(uint32_t)buffer, (uint32_t)begin, (uint32_t)bytes, 1};
     return true;
 }
 
@@ -122,10 +211,6 @@ static struct value_place element_place(const struct value_place *first, unsigne
     struct value_place place = *first;
     place.offset += element * place.bytes;
     return place;
-}
-
-static bool same_place(const struct value_place *a, const struct value_place *b) {
-    return a->buffer == b->buffer && a->offset == b->offset && a->bytes == b->bytes;
 }
 
 /* ---- What a value is good for. */
@@ -170,8 +255,11 @@ static bool pays_in(struct search *search, LLVMValueRef value, LLVMValueRef user
         if (second == value) return true;
         visit(search, user, scaled);
         return false;
-    case LLVMICmp:
-        return is_counter(second == value ? LLVMGetOperand(user, 0) : second, 0);
+    case LLVMICmp: {
+        /* The limit of a counter, or the start of one that counts down. */
+        LLVMValueRef other = second == value ? LLVMGetOperand(user, 0) : second;
+        return is_counter(LLVMIsAConstant(other) ? value : other, 0);
+    }
     case LLVMGetElementPtr:
         return scaled && search->loops;
     case LLVMMul:
@@ -213,9 +301,19 @@ static bool pays(LLVMValueRef load, bool loops) {
 /* ---- Code for all values. */
 
 static void list(struct image *image, const struct value_place *place) {
-    for (uint32_t i = 0; i < image->value_count; i++)
-        if (same_place(&image->values[i], place)) return;
+    for (uint32_t i = 0; i < image->value_count; i++) {
+        if (!same_place(&image->values[i], place)) continue;
+        image->values[i].may_lack &= place->may_lack;
+        return;
+    }
     if (image->value_count < VALUES_MAX) image->values[image->value_count++] = *place;
+}
+
+static void list_all(struct image *image, const struct value_place *first, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        struct value_place place = element_place(first, i);
+        list(image, &place);
+    }
 }
 
 static smelt_status list_values(struct unit *unit) {
@@ -230,24 +328,21 @@ static smelt_status list_values(struct unit *unit) {
     FOR_EACH_INSTRUCTION(load, block) {
         struct value_place first;
         unsigned count;
-        if (!is_candidate(unit, &written, load, &first, &count) || !pays(load, loops > 0)) continue;
-        for (unsigned i = 0; i < count; i++) {
-            struct value_place place = element_place(&first, i);
-            list(image, &place);
-        }
+        if (is_candidate(unit, &written, load, &first, &count) && pays(load, loops > 0))
+            list_all(image, &first, count);
+    }
+    /* Afterwards, for the room that is left. */
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(load, block) {
+        struct value_place first;
+        if (loops && is_element(unit, &written, load, &first) && pays(load, true))
+            list_all(image, &first, ARRAY_ELEMENTS);
     }
     if (image->value_count) note_unwritten(unit, &written);
     return SMELT_OK;
 }
 
 /* ---- Code for given values. */
-
-static const struct known_value *known(struct unit *unit, const struct value_place *place) {
-    const struct known_values *values = &unit->request->values;
-    for (uint32_t i = 0; i < values->count; i++)
-        if (same_place(&values->values[i].place, place)) return &values->values[i];
-    return NULL;
-}
 
 /* The constant that the load gives, or NULL. */
 static LLVMValueRef constant_of(struct unit *unit, const struct written *written, LLVMValueRef load) {
@@ -266,19 +361,42 @@ static LLVMValueRef constant_of(struct unit *unit, const struct written *written
     return vector ? LLVMConstVector(elements, count) : elements[0];
 }
 
-static smelt_status put_values(struct unit *unit) {
-    struct written written;
+static bool put_constants(struct unit *unit, const struct written *written) {
     bool any = false;
-    find_written(unit, &written);
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(load, block) {
-        LLVMValueRef constant = constant_of(unit, &written, load);
+        LLVMValueRef constant = constant_of(unit, written, load);
         if (!constant) continue;
         LLVMReplaceAllUsesWith(load, constant);
         LLVMInstructionEraseFromParent(load);
         any = true;
     }
-    return any ? run_passes(unit, CLEAN_FUNCTIONS) : SMELT_OK;
+    return any;
+}
+
+static bool has_elements(struct unit *unit, const struct written *written) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(load, block) {
+        struct value_place first;
+        if (is_element(unit, written, load, &first) && known(unit, &first)) return true;
+    }
+    return false;
+}
+
+/* Loops that read the elements of listed arrays, with constants as limits. Others of so few rounds would be
+ * unrolled later. */
+#define UNROLL_FEW                                                                   \
+    "function(loop-simplify,lcssa,loop(loop-rotate,indvars),"                        \
+    "loop-unroll<O3;no-partial;no-peeling;no-runtime;upperbound;full-unroll-max=6>," \
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)"
+
+static smelt_status put_values(struct unit *unit) {
+    struct written written;
+    find_written(unit, &written);
+    if (put_constants(unit, &written)) TRY(run_passes(unit, CLEAN_FUNCTIONS));
+    if (!has_elements(unit, &written)) return SMELT_OK;
+    TRY(run_passes(unit, UNROLL_FEW));
+    return put_constants(unit, &written) ? run_passes(unit, CLEAN_FUNCTIONS) : SMELT_OK;
 }
 
 smelt_status pass_values(struct unit *unit) {

@@ -131,11 +131,13 @@ static bool read_values(const struct launch *launch, const struct launch_codes *
         const struct value_place *place = &image->values[i];
         const struct launch_buffer *buffer = &launch->buffers[place->buffer];
         size_t bytes = buffer->span ? buffer->span - buffer->before : buffer->bytes;
-        if (bytes < place->bytes || bytes - place->bytes < place->offset) return false;
+        bool lacks = bytes < place->bytes || bytes - place->bytes < place->offset;
+        if (lacks && !place->may_lack) return false;
         bool again = i && image->values[i - 1].buffer == place->buffer;
         if (!again && !may_look_at(launch, codes, buffer)) return false;
         values->values[i].place = *place;
-        memcpy(&values->values[i].value, launch_address(buffer) + place->offset, place->bytes);
+        if (!lacks)
+            memcpy(&values->values[i].value, launch_address(buffer) + place->offset, place->bytes);
     }
     values->count = image->value_count;
     return true;

@@ -4,7 +4,8 @@
  * - By a uniform value: a multiplier is computed once, in scalar code that cannot trap and so may be hoisted
  *   out of loops; a chunk costs multiplications and shifts.
  * - By a varying value: through float or double, whose quotients are exact enough (see real_quotient).
- * - 64 bits: as 32 bits if the values allow, which is tested at run time; otherwise lane by lane.
+ * - 64 bits: as 32 bits if the values allow; otherwise lane by lane. A dividend of 32 bits is enough: the
+ *   quotient by a larger divisor is 0. Other operands are tested at run time.
  *
  * Requires: compiler/passes/guard.c made divisors of active lanes safe. Those of inactive lanes may be 0: no
  * instruction here traps for them, and their results are arbitrary. */
@@ -221,15 +222,17 @@ static LLVMValueRef upper_halves_empty(const struct division *d, LLVMValueRef bi
     return LLVMBuildNot(b, mask_any(d->s, &large, 1), "");
 }
 
-/* Unsigned 64-bit lanes whose upper halves are empty. `divisor` uniform, or NULL. */
+/* Unsigned 64-bit lanes: x, whose upper halves are empty, by y, or by the uniform `divisor` if it is not
+ * NULL.
+ */
 static LLVMValueRef short_quotient(const struct division *d, LLVMValueRef x, LLVMValueRef y,
                                    LLVMValueRef divisor) {
     struct simd *s = d->s;
     LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef narrow = wide_type(type_i32(s->unit), x);
+    LLVMTypeRef i32 = type_i32(s->unit), narrow = wide_type(i32, x);
     LLVMValueRef a = LLVMBuildTrunc(b, x, narrow, ""), quotient;
     if (divisor) {
-        divisor = LLVMBuildTrunc(b, divisor, type_i32(s->unit), "");
+        divisor = LLVMBuildTrunc(b, divisor, i32, "");
         quotient = multiplied_quotient(s, a, make_multiplier(s, divisor, highest(d, 0) > SHORT_LIMIT));
     } else {
         quotient = real_quotient(s, a, LLVMBuildTrunc(b, y, narrow, ""), false, false);
@@ -237,11 +240,23 @@ static LLVMValueRef short_quotient(const struct division *d, LLVMValueRef x, LLV
     return LLVMBuildZExt(b, quotient, LLVMTypeOf(x), "");
 }
 
+/* 0 where a divisor has more than 32 bits; its lower half, which may be 0, is of no account there. */
+static LLVMValueRef short_dividend_quotient(const struct division *d, LLVMValueRef x, LLVMValueRef y,
+                                            LLVMValueRef divisor) {
+    LLVMBuilderRef b = d->s->unit->builder;
+    if (highest(d, 1) <= UINT32_MAX) return short_quotient(d, x, y, divisor);
+    LLVMValueRef by = divisor ? divisor : y;
+    LLVMValueRef large = LLVMBuildICmp(b, LLVMIntUGT, by, constant_like(d->s, by, UINT32_MAX), "");
+    if (divisor) divisor = LLVMBuildSelect(b, large, constant_like(d->s, by, 1), by, "");
+    LLVMValueRef quotient = short_quotient(d, x, y, divisor);
+    return LLVMBuildSelect(b, large, LLVMConstNull(LLVMTypeOf(x)), quotient, "");
+}
+
 static LLVMValueRef wide_unsigned_quotient(const struct division *d, LLVMValueRef x, LLVMValueRef y,
                                            LLVMValueRef divisor) {
     struct simd *s = d->s;
     LLVMBuilderRef b = s->unit->builder;
-    if (highest(d, 0) <= UINT32_MAX && highest(d, 1) <= UINT32_MAX) return short_quotient(d, x, y, divisor);
+    if (highest(d, 0) <= UINT32_MAX) return short_dividend_quotient(d, x, y, divisor);
     LLVMValueRef mask = mask_chunk(s, d->chunk);
     LLVMValueRef is_short = upper_halves_empty(d, LLVMBuildOr(b, x, y, ""), mask);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
