@@ -136,8 +136,7 @@ static bool read_values(const struct launch *launch, const struct launch_codes *
         bool again = i && image->values[i - 1].buffer == place->buffer;
         if (!again && !may_look_at(launch, codes, buffer)) return false;
         values->values[i].place = *place;
-        if (!lacks)
-            memcpy(&values->values[i].value, launch_address(buffer) + place->offset, place->bytes);
+        if (!lacks) memcpy(&values->values[i].value, launch_address(buffer) + place->offset, place->bytes);
     }
     values->count = image->value_count;
     return true;
