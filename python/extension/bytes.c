@@ -66,9 +66,12 @@ static bool store(PyObject *o, const char *what, const smelt_parameter *paramete
 /* The numbers of nested lists in sequence; a new list, or NULL with an exception. */
 static bool flatten(PyObject *o, PyObject *flat) {
     if (!is_list(o)) return PyList_Append(flat, o) == 0;
-    for (Py_ssize_t i = 0; i < length_of(o); i++)
-        if (!flatten(item_of(o, i), flat)) return false;
-    return true;
+    /* A list may contain itself. */
+    if (Py_EnterRecursiveCall(" in a list of numbers")) return false;
+    bool good = true;
+    for (Py_ssize_t i = 0; i < length_of(o) && good; i++) good = flatten(item_of(o, i), flat);
+    Py_LeaveRecursiveCall();
+    return good;
 }
 
 void *bytes_of_numbers(PyObject *o, const char *what, const smelt_parameter *parameter, size_t *size) {

@@ -119,6 +119,13 @@ def test_numbers_of_a_function_are_rounded_once(library):
     np.testing.assert_array_equal(o, np.full(4, 13, "f4"))
 
 
+def test_a_list_that_contains_itself_is_refused(library):
+    a, o, endless = np.ones(4, "f4"), np.zeros(4, "f4"), []
+    endless.append(endless)
+    with pytest.raises(RecursionError):
+        library.scale(o, a, endless, (0, 0), threads=4)
+
+
 def test_messages_name_the_argument_each_time(library):
     a, o = np.ones(4, "f4"), np.zeros(4, "f4")
     for _ in range(3):
