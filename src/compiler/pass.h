@@ -328,6 +328,8 @@ smelt_status pass_simd_half_bits(struct unit *unit);
 smelt_status pass_simd_reloads(struct unit *unit);
 /* … counters.c: counters of loops over ranges that threads load have 32 bits. */
 smelt_status pass_simd_counters(struct unit *unit);
+/* … narrow_products.c: products of 64 bits have 32 if only the lower half is used. */
+smelt_status pass_simd_narrow_products(struct unit *unit);
 /* … mask_words.c: masks of AVX2 code become vectors of words. */
 smelt_status pass_simd_mask_words(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
