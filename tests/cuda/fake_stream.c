@@ -27,6 +27,8 @@ static void do_copy(const struct work *work, int stream) {
 
 static void do_fill(const struct work *work, int stream) {
     struct block *block = block_at(work->to);
+    /* It was there when the fill was enqueued. */
+    if (!block) violate("a fill's turn comes when its memory was given back");
     if (!block || !block_use(block, work, stream, true)) return;
     for (size_t at = 0; at < work->bytes; at += work->width) memcpy(work->to + at, &work->value, work->width);
 }

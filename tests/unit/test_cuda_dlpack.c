@@ -44,6 +44,7 @@ static CUcontext previous;
 static void give_back(struct DLManagedTensorVersioned *self) {
     struct library *library = self->manager_ctx;
     library->deletes++;
+    DRIVER(fill_32(library->block, 9, COUNT, library->stream)); /* as its next owner may */
     DRIVER(release(library->block, library->stream));
 }
 
@@ -152,6 +153,48 @@ static void work_on_the_producers_own_stream_asks_for_no_order(void **state) {
     end_library(library);
 }
 
+/* Written on another stream alone: the producer reuses its memory only after that. */
+static void a_write_on_another_stream_is_followed_by_the_producer(void **state) {
+    (void)state;
+    struct library *library = new_library(7);
+    smelt_stream *theirs, *other;
+    smelt_array *array;
+    ok(smelt_stream_from_native("cuda", library->stream, &theirs));
+    ok(smelt_stream_create("cuda", &other));
+    ok(smelt_array_from_dlpack(&library->tensor, theirs, NULL, &array));
+    ok(array_fill_on(array, other, 5));
+    smelt_array_release(array);
+    assert_int_equal(library->deletes, 1);
+    smelt_stream_release(theirs);
+    end_library(library);
+    smelt_stream_release(other);
+}
+
+/* Its stream wrote the array, but others read it: the consumer, who may write, comes after them. */
+static void consumers_on_the_writers_stream_follow_its_readers(void **state) {
+    (void)state;
+    struct library *library = new_library(1);
+    struct DLManagedTensorVersioned *tensor;
+    smelt_stream *theirs, *other;
+    smelt_array *array, *copy = new_array();
+    ok(smelt_stream_from_native("cuda", library->stream, &theirs));
+    ok(smelt_stream_create("cuda", &other));
+    ok(gpu()->space.create(&gpu()->space, theirs, SMELT_INT32, &LINE(COUNT), &array));
+    ok(array_fill_on(array, theirs, 5));
+    ok(array->memory->space->copy_within(copy->memory, other, copy->data, array->memory, array->data,
+                                         COUNT * 4));
+    ok(smelt_array_to_dlpack(array, theirs, 0, &tensor));
+    DRIVER(fill_32((CUdeviceptr)(uintptr_t)tensor->dl_tensor.data, 6, COUNT, library->stream));
+    expect(copy, 5);
+    smelt_array_release(copy);
+    smelt_array_release(array);
+    tensor->deleter(tensor);
+    give_back(&library->tensor);
+    smelt_stream_release(theirs);
+    smelt_stream_release(other);
+    end_library(library);
+}
+
 /* No stream is named: the producer has made the default stream wait, and gets its memory back when all work
  * is done. */
 static void without_a_stream_the_default_one_is_meant(void **state) {
@@ -248,6 +291,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(streams_of_producers_are_ordered_with_others, setup, teardown),
         cmocka_unit_test_setup_teardown(work_on_the_producers_own_stream_asks_for_no_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_write_on_another_stream_is_followed_by_the_producer, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(consumers_on_the_writers_stream_follow_its_readers, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_stream_the_default_one_is_meant, setup, teardown),
         cmocka_unit_test_setup_teardown(a_producers_stream_that_is_gone_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(consumers_streams_are_ordered_with_ours, setup, teardown),
