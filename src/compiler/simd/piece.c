@@ -4,7 +4,7 @@
  *
  * `piece` of a value is the shape with the offsets within chunks (0 at the first lane of each), or NO_PIECE.
  */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/memory/access.h"
 #include "compiler/analysis/zeros.h"
 
 #include <llvm-c/DebugInfo.h>

@@ -3,7 +3,7 @@
  * memory.
  *
  * Requires: everything inlined. Maintains: what a thread does. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/memory/access.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  *   masked vectors     all have one       below 32 bits      all
  *   gathers            below 32: words    below 32 bits      all
  *   scatters           below 32 bits      all                all                                      */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/memory/access.h"
 
 #include <stdio.h>
 

@@ -8,6 +8,7 @@
  *   a small table      (loads) of the kernel's own: permuted vectors of it: table.c
  *   varying            tested at run time: unknown.c
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
+#include "compiler/simd/memory/access.h"
 #include "compiler/simd/memory/gang_access.h"
 #include "compiler/simd/memory/neighbours.h"
 #include "compiler/simd/memory/pattern.h"

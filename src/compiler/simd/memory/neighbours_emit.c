@@ -3,6 +3,7 @@
  * place is, chunk by chunk. Lanes that are off load from a constant, and store nothing.
  *
  * Requires: value.neighbours. */
+#include "compiler/simd/memory/access.h"
 #include "compiler/simd/memory/neighbours.h"
 #include "compiler/simd/memory/pattern.h"
 #include "compiler/simd/lanes/lanes.h"

@@ -1,6 +1,7 @@
 /* Lanes' addresses that are constant offsets from a scalar one: a few vectors cover them, and shuffles take
  * the lanes' elements from there or put them there. Stores need masks for the gaps, which only 512 bits have
  * at a vector's speed. Nothing outside the first and the last element of active lanes is touched. */
+#include "compiler/simd/memory/access.h"
 #include "compiler/simd/memory/pattern.h"
 #include "compiler/simd/lanes/lanes.h"
 

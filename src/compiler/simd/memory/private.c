@@ -3,7 +3,7 @@
  * If all accesses have elements of one size, the copies are interleaved: element e of lane l is at (e × lanes
  * + l) × size, so that lanes that read the same index read neighbours. Otherwise, or if an address is used
  * for anything except loads and stores, the copies follow one another. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/memory/access.h"
 #include "compiler/analysis/zeros.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
  * window: a vector of its own, at its first lane's address. Shuffles bring the elements to their lanes or
  * from them. */
 #include "compiler/simd/lanes/lanes.h"
+#include "compiler/simd/memory/access.h"
 
 struct window {
     int leader, lanes;           /* elements: a power of two */

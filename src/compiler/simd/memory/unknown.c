@@ -4,6 +4,7 @@
  * Most access an element of an array by an index of at most 32 bits. A scalar base and a vector of indexes
  * then take half of the registers and instructions that addresses would, and one gather instead of two. */
 #include "compiler/bounds/bounds.h"
+#include "compiler/simd/memory/access.h"
 #include "compiler/simd/memory/gang_access.h"
 
 /* Where the lanes of a chunk access. */
