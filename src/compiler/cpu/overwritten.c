@@ -21,10 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ACCESSES 128 /* of each kind, and barriers; kernels with more stay as they are */
-#define MOST_BYTES 32768  /* of a variable or argument that are looked at */
-#define USUAL_THREADS 256 /* if the group's size is not known */
-#define MOST_GUARDS 16    /* branches around an access */
+#define MOST_ACCESSES 128  /* of each kind, and barriers; kernels with more stay as they are */
+#define MOST_BYTES 32768   /* of a variable or argument that are looked at */
+#define USUAL_THREADS 256  /* if the group's size is not known */
+#define MOST_GUARDS 16     /* branches around an access */
+#define MOST_STEPS 4000000 /* values of threads that are computed: some 0.05 seconds */
 
 struct access {
     LLVMValueRef instruction, address, root;
@@ -40,7 +41,8 @@ struct search {
     bool too_many;
     uint32_t size[3], threads;
     bool lanes_run_ahead;
-    bool *seen; /* by block */
+    uint64_t steps; /* left of MOST_STEPS; at 0, the rest of the kernel stays as it is */
+    bool *seen;     /* by block */
     int *stack;
 };
 
@@ -98,6 +100,12 @@ static void find_accesses(struct search *s) {
 
 static int block_of(const struct search *s, LLVMValueRef instruction) {
     return flow_index(&s->flow, LLVMGetInstructionParent(instruction));
+}
+
+static struct thread_place place_of(struct search *s, uint32_t thread) {
+    struct thread_place place = thread_place_of(s->size, thread);
+    place.steps = &s->steps;
+    return place;
 }
 
 /* Whether the branch at the end of `from` takes the thread elsewhere than to `to`. */
@@ -159,7 +167,7 @@ static bool find_readers(struct search *s, const struct access *load, struct rea
     for (int g = 0; g < MOST_SIMDGROUPS; g++) begins[g] = NO_BEGIN;
     for (int i = 0; i < MOST_BYTES; i++) readers[i] = (struct reader){NOBODY, NOBODY};
     for (uint32_t i = 0; i < s->threads && i / 32 < MOST_SIMDGROUPS; i++) {
-        struct thread_place thread = thread_place_of(s->size, i);
+        struct thread_place thread = place_of(s, i);
         uint64_t offset = 0, *begin = &begins[i / 32];
         if (!may_run(s, load->instruction, &thread)) continue;
         if (thread_offset(s->unit, load->address, load->root, &thread, &offset)) {
@@ -182,7 +190,7 @@ enum race { NO_RACE, IN_SIMDGROUP, AMONG_SIMDGROUPS };
 static enum race overwrites(struct search *s, const struct access *store, const struct reader *readers) {
     enum race race = NO_RACE;
     for (uint32_t i = 0; i < s->threads; i++) {
-        struct thread_place thread = thread_place_of(s->size, i);
+        struct thread_place thread = place_of(s, i);
         uint64_t offset = 0;
         if (!may_run(s, store->instruction, &thread)) continue;
         if (!thread_offset(s->unit, store->address, store->root, &thread, &offset)) return NO_RACE;
@@ -319,6 +327,7 @@ static void hold_all_back(struct search *s, struct reader *readers) {
             if (!known) known = find_readers(s, load, readers);
             unknown = !known;
             enum race race = known ? overwrites(s, store, readers) : NO_RACE;
+            if (!s->steps) return;
             if (race == AMONG_SIMDGROUPS) hold_back(s, load, store);
             if (race == IN_SIMDGROUP && s->lanes_run_ahead &&
                 reaches(s, load->instruction, store->instruction, NULL, IN_SIMDGROUP))
@@ -336,6 +345,7 @@ smelt_status pass_overwritten(struct unit *unit) {
     const uint32_t *size = unit->request->shape.size;
     bool known = size[0] && size[1] && size[2];
     s->unit = unit;
+    s->steps = MOST_STEPS;
     s->lanes_run_ahead = !unit->target->wants_vectors;
     memcpy(s->size, known ? size : (const uint32_t[]){USUAL_THREADS, 1, 1}, sizeof s->size);
     s->threads = s->size[0] * s->size[1] * s->size[2];

@@ -56,7 +56,8 @@ static bool evaluate(LLVMValueRef index, const struct thread_place *thread, int 
     uint64_t a, b;
     if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) > 64) return false;
     if (is_constant_integer(index, value)) return true;
-    if (!LLVMIsAInstruction(index) || depth == MAX_DEPTH) return false;
+    if (!LLVMIsAInstruction(index) || depth == MAX_DEPTH || (thread->steps && !*thread->steps)) return false;
+    if (thread->steps) --*thread->steps;
     if (LLVMIsAPHINode(index))
         return (thread->first_round && counter_begin(index, value)) ||
                evaluate_phi(index, thread, depth, value);

@@ -7,6 +7,8 @@
 struct thread_place {
     uint32_t position[3], index;
     bool first_round; /* counters of loops have the constant that they begin with */
+    uint64_t *steps; /* how many values may yet be computed: a value is computed anew for each use, and a hash
+                        has thousands of these. At 0, all are unknown. NULL: any number */
 };
 
 /* The thread with this index in a group of `size` threads. */
