@@ -255,6 +255,39 @@ static void arguments_that_no_code_uses_are_not_read(void **state) {
     smelt_library_release(library);
 }
 
+/* Reading behind its end is an error, with code for given values, too. */
+static void arrays_may_be_too_short(void **state) {
+    (void)state;
+    static const char *const settings[] = {"0", "always"};
+    smelt_kernel *kernel;
+    OK(smelt_kernel_create(
+        &(smelt_kernel_desc){.name = "short",
+                             .source = "uint rest = thread_position_in_grid.x, sum = 0;\n"
+                                       "for (int k = 0; k < rank; k++) {\n"
+                                       "    sum += rest % uint(sizes[k]); rest /= uint(sizes[k]); }\n"
+                                       "out[thread_position_in_grid.x] = sum;\n",
+                             .inputs = {"sizes", "rank"},
+                             .outputs = {"out"}},
+        &kernel));
+    for (int rank = 3; rank < 6; rank++)
+        for (int s = 0; s < 2; s++) {
+            setenv("SMELT_VALUES", settings[s], 1);
+            smelt_array *sizes = sizes_array(4, 3, 2), *of_rank, *out = NULL;
+            OK(smelt_array_from_values(SMELT_INT32, (smelt_shape){0, {0}}, &rank, &of_rank));
+            smelt_run_desc desc = {.inputs = {sizes, of_rank},
+                                   .grid = {64},
+                                   .threadgroup = {32},
+                                   .output_shapes = {{1, {64}}},
+                                   .output_dtypes = {SMELT_INT32}};
+            smelt_status status = smelt_kernel_run(kernel, &desc, &out);
+            assert_int_equal(status, rank > 3 ? SMELT_ERROR_FAULT : SMELT_OK);
+            smelt_array_release(out);
+            smelt_array_release(of_rank);
+            smelt_array_release(sizes);
+        }
+    smelt_kernel_release(kernel);
+}
+
 /* ---- Threads and processes. */
 
 struct caller {
@@ -322,6 +355,7 @@ int main(void) {
         cmocka_unit_test_setup(sizes_that_the_kernel_writes_do_not_count, set_up),
         cmocka_unit_test_setup(written_sizes_are_seen_by_the_next_launch, set_up),
         cmocka_unit_test_setup(arguments_that_no_code_uses_are_not_read, set_up),
+        cmocka_unit_test_setup(arrays_may_be_too_short, set_up),
         cmocka_unit_test_setup(threads_may_launch_different_values, set_up),
         cmocka_unit_test_setup(a_child_process_goes_on, set_up),
     };

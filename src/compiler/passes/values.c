@@ -355,7 +355,7 @@ static LLVMValueRef constant_of(struct unit *unit, const struct written *written
     for (unsigned i = 0; i < count; i++) {
         struct value_place place = element_place(&first, i);
         const struct known_value *value = known(unit, &place);
-        if (!value) return NULL;
+        if (!value || value->place.may_lack == VALUE_LACKS) return NULL;
         elements[i] = LLVMConstInt(vector ? LLVMGetElementType(type) : type, value->value, false);
     }
     return vector ? LLVMConstVector(elements, count) : elements[0];

@@ -136,7 +136,10 @@ static bool read_values(const struct launch *launch, const struct launch_codes *
         bool again = i && image->values[i - 1].buffer == place->buffer;
         if (!again && !may_look_at(launch, codes, buffer)) return false;
         values->values[i].place = *place;
-        if (!lacks) memcpy(&values->values[i].value, launch_address(buffer) + place->offset, place->bytes);
+        if (lacks)
+            values->values[i].place.may_lack = VALUE_LACKS;
+        else
+            memcpy(&values->values[i].value, launch_address(buffer) + place->offset, place->bytes);
     }
     values->count = image->value_count;
     return true;
