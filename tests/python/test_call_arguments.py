@@ -171,7 +171,7 @@ def test_calls_leave_no_references_behind(copy, library):
         calls()
     gc.collect()
     assert [sys.getrefcount(x) for x in objects] == before
-    assert sys.getallocatedblocks() - blocks < 200
+    assert sys.getallocatedblocks() - blocks < 500  # one per round would be 1000; caches of the process vary by 200
 
 
 def test_threads_call_one_kernel_while_its_list_changes(copy, library):
