@@ -25,7 +25,7 @@
 #define MOST_BYTES 32768   /* of a variable or argument that are looked at */
 #define USUAL_THREADS 256  /* if the group's size is not known */
 #define MOST_GUARDS 16     /* branches around an access */
-#define MOST_STEPS 4000000 /* values of threads that are computed: some 0.05 seconds */
+#define MOST_STEPS 4000000 /* values of threads that are computed: bounds the time of the pass */
 
 struct access {
     LLVMValueRef instruction, address, root;
